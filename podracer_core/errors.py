@@ -1,0 +1,53 @@
+"""Every error that podracer_core raises on purpose.
+
+`PodracerError` and below carry one sentence for the person who caused it or has to act on it: it names the
+bad value and the valid ones. `retryable` says whether the same pod may succeed on another try.
+"""
+
+
+class PodracerError(Exception):
+    """Base of all. Its text is shown to users as it is."""
+
+    retryable = False
+
+
+class SpecError(PodracerError):
+    """A specification that does not hold; `errors` lists (field, message) pairs, fields as dotted paths."""
+
+    def __init__(self, errors: list[tuple[str, str]]) -> None:
+        self.errors = errors
+        super().__init__("; ".join(f"{field}: {message}" if field else message for field, message in errors))
+
+
+class EnvError(PodracerError):
+    """Base of what can be wrong with an environment."""
+
+
+class UnknownEnvironmentError(EnvError):
+    """No environment is registered under this id."""
+
+
+class UnsupportedSpaceError(EnvError):
+    """The environment's observation or action space is one that no agent here can use."""
+
+
+class EnvironmentCrashedError(EnvError):
+    """The environment raised while stepping; the text names the environment, the step and the action."""
+
+
+class DivergedError(PodracerError):
+    """A loss, a weight or a return became NaN or infinite."""
+
+
+class CheckpointError(PodracerError):
+    """A file that is not a Podracer checkpoint, is damaged, or does not fit."""
+
+
+class DeviceUnavailableError(PodracerError):
+    """The device asked for is not on this machine."""
+
+
+class PodProcessLostError(PodracerError):
+    """The pod process ended without a result: killed, out of memory, or crashed below Python."""
+
+    retryable = True
