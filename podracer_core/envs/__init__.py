@@ -1,0 +1,1 @@
+"""Environments: the catalogue (no torch), the vectorised contract, and what implements it."""

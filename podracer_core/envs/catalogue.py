@@ -1,0 +1,217 @@
+"""The environments Podracer knows: spaces, limits, solved scores and tuned starts; any other id is checked here.
+
+The web process reads this file, so it loads no torch, and Gymnasium only when an id is not in the catalogue.
+"""
+
+import difflib
+import math
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from podracer_core.envs.spaces import SpaceInfo, box, check_spaces, discrete
+from podracer_core.errors import UnknownEnvironmentError
+
+Backend = Literal["batched", "gymnasium"]
+"""batched: our own arrays for all environments at once; gymnasium: the registered environment, many times."""
+
+
+class CatalogueEntry(BaseModel):
+    """What is known of an environment before it runs.
+
+    max_episode_steps: None where nothing truncates
+    solved_score: mean return that counts as solved (Gymnasium's reward_threshold, or our target), or None
+    default_env_steps: bound of one training run
+    num_envs: environments a pod steps at once unless told otherwise
+    defaults: tuned hyperparameters by algorithm, laid over the algorithm's own defaults
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    id: str
+    kind: str
+    observation_space: SpaceInfo
+    action_space: SpaceInfo
+    max_episode_steps: int | None
+    solved_score: float | None
+    backends: tuple[Backend, ...] = ("gymnasium",)
+    default_env_steps: int = 1_000_000
+    num_envs: int = 8
+    defaults: dict[str, dict[str, float | int | bool | str]] = {}
+
+    @property
+    def observation_dim(self) -> int:
+        return self.observation_space.flat_dim
+
+    @property
+    def action_kind(self) -> Literal["discrete", "continuous"]:
+        return "discrete" if self.action_space.kind == "discrete" else "continuous"
+
+    @property
+    def action_dim(self) -> int:
+        """Number of actions where they are discrete, else length of an action."""
+        return self.action_space.flat_dim
+
+
+_CLASSIC: dict[str, Any] = {"kind": "classic control", "backends": ("batched", "gymnasium")}
+_INF = math.inf
+
+CATALOGUE: dict[str, CatalogueEntry] = {
+    "CartPole-v1": CatalogueEntry(
+        **_CLASSIC,
+        id="CartPole-v1",
+        observation_space=box([-4.8, -_INF, -math.radians(24), -_INF], [4.8, _INF, math.radians(24), _INF]),
+        action_space=discrete(2),
+        max_episode_steps=500,
+        solved_score=475.0,
+        default_env_steps=500_000,
+        num_envs=8,
+        defaults={
+            "ppo": {
+                "learning_rate": 1e-3,
+                "anneal_lr": True,
+                "num_steps": 32,
+                "num_epochs": 20,
+                "num_minibatches": 1,
+                "gamma": 0.98,
+                "gae_lambda": 0.8,
+            }
+        },
+    ),
+    "Acrobot-v1": CatalogueEntry(
+        **_CLASSIC,
+        id="Acrobot-v1",
+        observation_space=box(
+            [-1.0, -1.0, -1.0, -1.0, -4 * math.pi, -9 * math.pi],
+            [1.0, 1.0, 1.0, 1.0, 4 * math.pi, 9 * math.pi],
+        ),
+        action_space=discrete(3),
+        max_episode_steps=500,
+        solved_score=-100.0,
+        default_env_steps=1_000_000,
+        num_envs=16,
+        defaults={
+            "ppo": {
+                "num_steps": 256,
+                "num_epochs": 4,
+                "num_minibatches": 8,
+                "gae_lambda": 0.94,
+                "norm_obs": True,
+            }
+        },
+    ),
+    "MountainCar-v0": CatalogueEntry(
+        **_CLASSIC,
+        id="MountainCar-v0",
+        observation_space=box([-1.2, -0.07], [0.6, 0.07]),
+        action_space=discrete(3),
+        max_episode_steps=200,
+        solved_score=-110.0,
+        default_env_steps=1_000_000,
+        num_envs=16,
+        defaults={
+            "ppo": {
+                "num_steps": 16,
+                "num_epochs": 4,
+                "num_minibatches": 1,
+                "gae_lambda": 0.98,
+                "norm_obs": True,
+            }
+        },
+    ),
+    "MountainCarContinuous-v0": CatalogueEntry(
+        **_CLASSIC,
+        id="MountainCarContinuous-v0",
+        observation_space=box([-1.2, -0.07], [0.6, 0.07]),
+        action_space=box([-1.0], [1.0]),
+        max_episode_steps=999,
+        solved_score=90.0,
+        default_env_steps=500_000,
+        num_envs=8,
+        defaults={
+            "ppo": {
+                "learning_rate": 1e-4,
+                "num_steps": 64,
+                "num_epochs": 10,
+                "num_minibatches": 2,
+                "gamma": 0.9999,
+                "gae_lambda": 0.9,
+                "clip_coef": 0.1,
+                "ent_coef": 0.00429,
+                "vf_coef": 0.19,
+                "max_grad_norm": 5.0,
+                "norm_obs": True,
+                "norm_reward": True,
+            }
+        },
+    ),
+    "Pendulum-v1": CatalogueEntry(
+        **_CLASSIC,
+        id="Pendulum-v1",
+        observation_space=box([-1.0, -1.0, -8.0], [1.0, 1.0, 8.0]),
+        action_space=box([-2.0], [2.0]),
+        max_episode_steps=200,
+        solved_score=-200.0,
+        default_env_steps=1_000_000,
+        num_envs=16,
+        defaults={
+            "ppo": {
+                "learning_rate": 1e-3,
+                "num_steps": 128,
+                "num_epochs": 10,
+                "num_minibatches": 16,
+                "gamma": 0.9,
+                "gae_lambda": 0.95,
+            }
+        },
+    ),
+}
+
+
+def catalogue_list() -> list[CatalogueEntry]:
+    """Every entry, in the order in which a person should see them."""
+    return list(CATALOGUE.values())
+
+
+def refuse_module_id(env_id: str) -> None:
+    """Raises UnknownEnvironmentError for `module:id`, which would have Gymnasium import any module."""
+    if ":" in env_id:
+        raise UnknownEnvironmentError(
+            f"Environment {env_id!r} names a module to import, which is not allowed; give the id alone, "
+            f"like {env_id.rsplit(':', 1)[1]!r}."
+        )
+
+
+def environment_check(env_id: str) -> CatalogueEntry:
+    """What `env_id` is: at once for the catalogue; any other registered id is probed in a subprocess, once.
+
+    Raises UnknownEnvironmentError (with the nearest ids), UnsupportedSpaceError, EnvError (it does not start,
+    for example because a package is missing; the text says which).
+    """
+    if env_id in CATALOGUE:
+        return CATALOGUE[env_id]
+    refuse_module_id(env_id)
+    known = registered_ids()
+    if env_id not in known:
+        raise UnknownEnvironmentError(f"Environment {env_id!r} is not known. {suggestion(env_id, known)}")
+    from podracer_core.envs.probe import probe_environment
+
+    entry = probe_environment(env_id)
+    check_spaces(env_id, entry.observation_space, entry.action_space)
+    return entry
+
+
+def registered_ids() -> list[str]:
+    """The catalogue's ids and every id that Gymnasium has registered; imports no environment."""
+    import gymnasium
+
+    return list(dict.fromkeys([*CATALOGUE, *gymnasium.registry]))
+
+
+def suggestion(env_id: str, known: list[str]) -> str:
+    """A sentence with the ids nearest to `env_id`, or with the catalogue's where none is near."""
+    lower = {name.lower(): name for name in known}
+    near = [lower[name] for name in difflib.get_close_matches(env_id.lower(), lower, n=3, cutoff=0.6)]
+    if near:
+        return f"Did you mean {' or '.join(near)}?"
+    return f"Known are {', '.join(CATALOGUE)} and every other id that Gymnasium registers."

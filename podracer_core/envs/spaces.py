@@ -1,0 +1,179 @@
+"""Spaces as plain data, and observations flattened to float32. Loads neither torch nor gymnasium."""
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict
+
+from podracer_core.errors import UnsupportedSpaceError
+
+if TYPE_CHECKING:
+    import gymnasium
+
+Float32Array = npt.NDArray[np.float32]
+SpaceKind = Literal["box", "discrete", "multidiscrete", "multibinary", "tuple", "dict"]
+
+
+class SpaceInfo(BaseModel):
+    """What a Gymnasium space is, ready for strict JSON.
+
+    low, high: bounds of a box, flattened; None where there is none
+    n: values of a discrete space, counted from `start`
+    nvec: values of each entry of a multidiscrete space, counted from `starts`
+    parts: (key, space) of a tuple's or dict's parts, in the order in which they are flattened
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    kind: SpaceKind
+    shape: tuple[int, ...] = ()
+    dtype: str = "float32"
+    low: tuple[float | None, ...] | None = None
+    high: tuple[float | None, ...] | None = None
+    n: int | None = None
+    start: int = 0
+    nvec: tuple[int, ...] = ()
+    starts: tuple[int, ...] = ()
+    parts: tuple[tuple[str, "SpaceInfo"], ...] = ()
+
+    @property
+    def flat_dim(self) -> int:
+        """Length of one observation once flattened; discrete values become one-hot."""
+        if self.kind == "discrete":
+            assert self.n is not None
+            return self.n
+        if self.kind == "multidiscrete":
+            return sum(self.nvec)
+        if self.kind in ("tuple", "dict"):
+            return sum(part.flat_dim for _, part in self.parts)
+        return math.prod(self.shape)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether every entry of a box has a finite lower and upper bound."""
+        return self.low is not None and self.high is not None and None not in self.low + self.high
+
+    @property
+    def text(self) -> str:
+        """For a sentence: Box(3,), Discrete(2), Tuple(Discrete(32), Discrete(11))."""
+        if self.kind == "discrete":
+            return f"Discrete({self.n})"
+        if self.kind == "multidiscrete":
+            return f"MultiDiscrete({list(self.nvec)})"
+        if self.kind in ("tuple", "dict"):
+            inner = ", ".join(
+                part.text if self.kind == "tuple" else f"{key}: {part.text}" for key, part in self.parts
+            )
+            return f"{self.kind.title()}({inner})"
+        return f"{'Box' if self.kind == 'box' else 'MultiBinary'}{self.shape}"
+
+
+def box(low: list[float], high: list[float]) -> SpaceInfo:
+    """A float32 box of one axis; infinite bounds become None."""
+    return SpaceInfo(kind="box", shape=(len(low),), low=_bounds(np.array(low)), high=_bounds(np.array(high)))
+
+
+def discrete(n: int, start: int = 0) -> SpaceInfo:
+    return SpaceInfo(kind="discrete", dtype="int64", n=n, start=start)
+
+
+def _bounds(values: npt.NDArray[Any]) -> tuple[float | None, ...]:
+    return tuple(float(value) if math.isfinite(value) else None for value in values.ravel())
+
+
+def describe_space(space: "gymnasium.Space[Any]", env_id: str = "This environment") -> SpaceInfo:
+    """`space` as data. Raises UnsupportedSpaceError for the kinds that cannot be flattened."""
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Box):
+        low, high = _bounds(space.low), _bounds(space.high)
+        return SpaceInfo(kind="box", shape=space.shape, dtype=str(space.dtype), low=low, high=high)
+    if isinstance(space, spaces.Discrete):
+        return discrete(int(space.n), int(space.start))
+    if isinstance(space, spaces.MultiDiscrete):
+        nvec, starts = (tuple(int(v) for v in values.ravel()) for values in (space.nvec, space.start))
+        return SpaceInfo(
+            kind="multidiscrete", shape=space.shape, dtype=str(space.dtype), nvec=nvec, starts=starts
+        )
+    if isinstance(space, spaces.MultiBinary):
+        return SpaceInfo(kind="multibinary", shape=space.shape, dtype="int8")
+    if isinstance(space, spaces.Tuple):
+        parts = tuple((str(i), describe_space(part, env_id)) for i, part in enumerate(space.spaces))
+        return SpaceInfo(kind="tuple", parts=parts)
+    if isinstance(space, spaces.Dict):
+        parts = tuple((key, describe_space(part, env_id)) for key, part in space.spaces.items())
+        return SpaceInfo(kind="dict", parts=parts)
+    raise UnsupportedSpaceError(
+        f"{env_id} has a {type(space).__name__} space, which no agent here can use; "
+        "supported are Box, Discrete, MultiDiscrete, MultiBinary, and Tuple or Dict of these."
+    )
+
+
+def check_spaces(env_id: str, observation: SpaceInfo, action: SpaceInfo) -> None:
+    """Raises UnsupportedSpaceError, naming the space, where an agent could not see or act in `env_id`."""
+    if _has_image(observation):
+        raise UnsupportedSpaceError(
+            f"{env_id} observes images, {observation.text}; convolutional networks are not built yet. "
+            "Choose an environment that observes vectors."
+        )
+    if action.kind == "discrete":
+        return
+    if action.kind != "box":
+        raise UnsupportedSpaceError(
+            f"{env_id} has the action space {action.text}; agents act in Discrete and bounded Box spaces."
+        )
+    if not action.dtype.startswith("float"):
+        raise UnsupportedSpaceError(
+            f"{env_id} has the action space {action.text} of {action.dtype}; only Boxes of floats can be acted in."
+        )
+    if not action.bounded:
+        raise UnsupportedSpaceError(
+            f"{env_id} has an unbounded action space, {action.text}; a Box of actions needs finite bounds."
+        )
+
+
+def _has_image(space: SpaceInfo) -> bool:
+    if space.kind in ("tuple", "dict"):
+        return any(_has_image(part) for _, part in space.parts)
+    return space.kind == "box" and len(space.shape) >= 2 and space.dtype == "uint8"
+
+
+def flatten_observation(space: SpaceInfo, obs: Any) -> Float32Array:
+    """One observation of `space`, as the environment gives it, as float32 [flat_dim].
+
+    Equal to gymnasium.spaces.utils.flatten: boxes are raveled, discrete values one-hot, parts concatenated.
+    Raises ValueError where `obs` is not of this space.
+    """
+    if space.kind == "discrete":
+        return _one_hot(int(obs) - space.start, space.flat_dim)
+    if space.kind == "multidiscrete":
+        values = np.asarray(obs).ravel() - np.asarray(space.starts)
+        return np.concatenate([_one_hot(int(v), n) for v, n in zip(values, space.nvec, strict=True)])
+    if space.kind in ("tuple", "dict"):
+        values = [obs[key] for key, _ in space.parts] if isinstance(obs, Mapping) else list(obs)
+        flat = [
+            flatten_observation(part, value) for (_, part), value in zip(space.parts, values, strict=True)
+        ]
+        return np.concatenate(flat)
+    array = np.asarray(obs, dtype=np.float32)
+    if array.shape != space.shape:
+        raise ValueError(f"an observation of shape {array.shape} is not one of {space.text}")
+    return array.reshape(-1)
+
+
+def _one_hot(index: int, n: int) -> Float32Array:
+    if not 0 <= index < n:
+        raise ValueError(f"{index} is outside a discrete space of {n} values")
+    row = np.zeros(n, dtype=np.float32)
+    row[index] = 1.0
+    return row
+
+
+def make_single(env_id: str, **kwargs: Any) -> "gymnasium.Env[Any, Any]":
+    """The real Gymnasium environment, for playing and evaluating. `kwargs` go to gymnasium.make."""
+    import gymnasium
+
+    return gymnasium.make(env_id, **kwargs)

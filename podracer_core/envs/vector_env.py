@@ -1,0 +1,88 @@
+"""The contract of a vectorised environment, and the factory that picks the best backend for an id."""
+
+from abc import ABC, abstractmethod
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from podracer_core.envs.catalogue import CATALOGUE, refuse_module_id
+
+
+class Step(NamedTuple):
+    """What one step of every environment gave.
+
+    obs: [num_envs, observation_dim] float32; of an environment that ended, the first of its next episode
+    reward: [num_envs] float32
+    terminated, truncated: [num_envs] bool; both may hold at once, as in Gymnasium
+    final_obs: [num_envs, observation_dim] float32; the true last observation of an environment that ended,
+        equal to `obs` elsewhere (and the same tensor when none ended: do not write into it)
+    """
+
+    obs: Tensor
+    reward: Tensor
+    terminated: Tensor
+    truncated: Tensor
+    final_obs: Tensor
+
+
+class VectorEnv(ABC):
+    """`num_envs` copies of one environment that step together, with tensors on `device`.
+
+    Actions are in the environment's own units: int64 [num_envs] counted from 0 where `action_kind` is
+    "discrete", float32 [num_envs, action_dim] between `action_low` and `action_high` ([action_dim], None
+    for discrete) where it is "continuous"; beyond the bounds, what the environment itself makes of them.
+    `max_episode_steps` is None where nothing truncates. Tensors given out are never written to again.
+    """
+
+    env_id: str
+    num_envs: int
+    device: torch.device
+    observation_dim: int
+    action_kind: Literal["discrete", "continuous"]
+    action_dim: int
+    action_low: Tensor | None
+    action_high: Tensor | None
+    max_episode_steps: int | None
+
+    @abstractmethod
+    def reset(self, seed: int) -> Tensor:
+        """Starts every environment anew, the same way for the same seed. Returns obs [num_envs, observation_dim]."""
+
+    @abstractmethod
+    def step(self, actions: Tensor) -> Step:
+        """Steps every environment; those that end start their next episode in the same step.
+
+        Raises EnvironmentCrashedError where the environment itself raises.
+        """
+
+    @abstractmethod
+    def state(self) -> dict[str, Tensor]:
+        """What `load_state` needs to go on from here, on the CPU.
+
+        Batched environments go on exactly. Gymnasium's cannot be saved: those keep a seed drawn from their
+        own generator, and `load_state` starts new episodes from it, the same ones each time.
+        """
+
+    @abstractmethod
+    def load_state(self, state: dict[str, Tensor]) -> Tensor:
+        """Goes on from the `state()` of an environment of this id and size. Returns obs, as `reset` does."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Frees what the environment holds, its processes included. May be called twice."""
+
+
+def make_vector_env(env_id: str, num_envs: int, device: torch.device | str = "cpu") -> VectorEnv:
+    """The fastest backend for `env_id`: batched tensors where the catalogue has them, else Gymnasium's own.
+
+    Raises UnknownEnvironmentError, UnsupportedSpaceError, EnvError (a package is missing).
+    """
+    refuse_module_id(env_id)
+    if env_id in CATALOGUE and "batched" in CATALOGUE[env_id].backends:
+        from podracer_core.envs.classic_control import make_classic_control
+
+        return make_classic_control(env_id, num_envs, torch.device(device))
+    from podracer_core.envs.gymnasium_env import GymnasiumVectorEnv
+
+    return GymnasiumVectorEnv(env_id, num_envs, torch.device(device))
