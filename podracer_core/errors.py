@@ -11,7 +11,7 @@ class PodracerError(Exception):
     retryable = False
 
 
-class SpecError(PodracerError):
+class SpecError(PodracerError, ValueError):
     """A specification that does not hold; `errors` lists (field, message) pairs, fields as dotted paths."""
 
     def __init__(self, errors: list[tuple[str, str]]) -> None:

@@ -1,0 +1,359 @@
+"""TournamentSpec and PodPlan: what a user asks for and what a pod is told.
+
+The form, the API, TOML and JSON files and the engine all validate with the models here. `spec_parse` is the
+edge: what it returns is complete (defaults filled in for the environment) and can be trusted inside.
+"""
+
+import json
+import math
+import tomllib
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from podracer_core.envs import catalogue
+from podracer_core.errors import PodracerError, SpecError
+from podracer_core.hyperparameters import ALGORITHMS, NOT_BUILT, Value, batch_problem, complete
+from podracer_core.search_space import SearchSpace
+
+MAX_SPEC_BYTES = 256 * 1024
+CONFIRM_EPISODES = 100
+"""A reached target score ends a tournament only when this many further episodes confirm it."""
+
+DEFAULT_STOP_PODS = 50
+
+ScoreKind = Literal["mean", "iqm", "lower_bound"]
+Device = Literal["auto", "cpu", "cuda"]
+
+
+def _built(what: str, built: tuple[str, ...], named: tuple[str, ...]) -> BeforeValidator:
+    """A validator that tells a value that is named but not built yet from one that nobody knows."""
+
+    def check(value: Any) -> Any:
+        if value in built:
+            return value
+        if value in named:
+            raise ValueError(f"{what} {value!r} is not built yet; available: {', '.join(built)}")
+        raise ValueError(f"unknown {what} {value!r}; available: {', '.join(built)}")
+
+    return BeforeValidator(check)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class AlgorithmSpec(_Part):
+    """An algorithm and the space that its hyperparameters are drawn from; what is not named keeps its default."""
+
+    name: Annotated[str, _built("algorithm", tuple(ALGORITHMS), NOT_BUILT)] = "ppo"
+    search_space: dict[str, SearchSpace] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _values_hold(self) -> Self:
+        errors: list[tuple[str, str]] = []
+        fields = ALGORITHMS[self.name].model_fields
+        for name, space in self.search_space.items():
+            if name not in fields:
+                known = ", ".join(fields)
+                errors.append((f"search_space.{name}", f"{self.name} has no such hyperparameter; it has {known}"))
+                continue
+            for value in space.extremes:
+                try:
+                    complete(self.name, {name: value})
+                except ValidationError as error:
+                    errors.append((f"search_space.{name}", f"{value!r}: {_sentence(error.errors()[0])}"))
+                    break
+        if errors:
+            raise SpecError(errors)
+        return self
+
+
+class PoolSpec(_Part):
+    """How many pods at once, and what each runs on."""
+
+    size: int = Field(2, ge=1, le=1024, description="pods at once")
+    device: Annotated[str, _built("device", ("auto", "cpu", "cuda"), ())] = "auto"
+    num_envs: int | Literal["auto"] = Field("auto", description="environments a pod steps at once")
+    priority: int = Field(0, ge=-100, le=100, description="higher goes first when slots are short")
+
+    @field_validator("num_envs", mode="before")
+    @classmethod
+    def _num_envs_holds(cls, value: Any) -> Any:
+        if value == "auto" or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 65_536):
+            return value
+        raise ValueError(f'give "auto" or a whole number from 1 to 65536, got {value!r}')
+
+
+class RoundSpec(_Part):
+    """How long one pod trains: env steps, seconds, or whichever is used up first."""
+
+    env_steps: int | None = Field(None, ge=1, le=10**12)
+    seconds: float | None = Field(None, gt=0, le=10**7)
+
+
+class LeaderboardSpec(_Part):
+    """How many agents are kept, and how they are scored."""
+
+    size: int = Field(8, ge=1, le=1000)
+    eval_episodes: int = Field(32, ge=2, le=10_000)
+    score: Annotated[str, _built("score", ("mean", "iqm", "lower_bound"), ())] = "mean"
+    max_per_ancestor: float = Field(0.5, gt=0, le=1)
+
+
+class GeneratorSpec(_Part):
+    """Where new agents come from."""
+
+    mode: Annotated[
+        str,
+        _built("mode", ("asynchronous",), ("generational", "random_search", "successive_halving")),
+    ] = "asynchronous"
+    strategies: dict[str, float] = Field(default_factory=lambda: {"fresh": 0.2, "exploit": 0.8})
+
+    @field_validator("strategies")
+    @classmethod
+    def _strategies_hold(cls, strategies: dict[str, float]) -> dict[str, float]:
+        for name, weight in strategies.items():
+            if name in ("continue", "crossover", "fuse", "rerun"):
+                raise ValueError(f"strategy {name!r} is not built yet; available: fresh, exploit")
+            if name not in ("fresh", "exploit"):
+                raise ValueError(f"unknown strategy {name!r}; available: fresh, exploit")
+            if not (math.isfinite(weight) and weight >= 0):
+                raise ValueError(f"the weight of {name!r} is a number from 0 up, got {weight!r}")
+        if not sum(strategies.values()) > 0:
+            raise ValueError("at least one strategy needs a weight above 0")
+        return strategies
+
+
+class StopSpec(_Part):
+    """When a tournament is over: at the first of these that is met."""
+
+    score: float | None = Field(None, description="the best score, confirmed by further episodes")
+    pods: int | None = Field(None, ge=1, le=10**7, description="pods that ended")
+    env_steps: int | None = Field(None, ge=1, le=10**15, description="env steps over all pods")
+    hours: float | None = Field(None, gt=0, le=24 * 365, description="time running, pauses left out")
+    patience: int | None = Field(None, ge=1, le=10**7, description="pods in a row without a new best")
+
+    @model_validator(mode="after")
+    def _something_stops(self) -> Self:
+        if all(value is None for value in self.model_dump().values()):
+            raise ValueError("nothing would ever end it; give score, pods, env_steps, hours or patience")
+        return self
+
+
+class TournamentSpec(_Part):
+    """One experiment, as DESIGN.md section 4 writes it. Build with `spec_parse`, which fills in the defaults."""
+
+    name: str = Field("", max_length=120)
+    env_id: str = Field(min_length=1, max_length=200)
+    seed: int = Field(1, ge=0, le=2**53 - 1)
+    algorithms: tuple[AlgorithmSpec, ...] = Field((AlgorithmSpec(),), min_length=1, max_length=16)
+    pool: PoolSpec = PoolSpec()
+    round: RoundSpec = RoundSpec()
+    leaderboard: LeaderboardSpec = LeaderboardSpec()
+    generator: GeneratorSpec = GeneratorSpec()
+    stop: StopSpec = StopSpec(pods=DEFAULT_STOP_PODS)
+    max_failures: int = Field(3, ge=1, le=1000, description="same failure in a row that ends it")
+
+    @field_validator("name")
+    @classmethod
+    def _name_is_one_line(cls, name: str) -> str:
+        name = " ".join(name.split())
+        if not name.isprintable():
+            raise ValueError("the name has characters that cannot be shown")
+        return name
+
+    def num_envs(self, algorithm: str) -> int:
+        """Environments a pod of `algorithm` steps at once."""
+        if self.pool.num_envs != "auto":
+            return self.pool.num_envs
+        return catalogue.default_num_envs(self.env_id, algorithm)
+
+    def search_space(self, algorithm: str) -> dict[str, SearchSpace]:
+        """Every hyperparameter of `algorithm` with its space: the user's, else the environment's tuned value."""
+        given = next(part.search_space for part in self.algorithms if part.name == algorithm)
+        tuned = complete(algorithm, catalogue.default_hyperparameters(self.env_id, algorithm)).model_dump()
+        return {name: given.get(name, SearchSpace.fixed(value)) for name, value in tuned.items()}
+
+
+class PodPlan(_Part):
+    """All that a pod needs to know. Paths are local to the machine that runs it.
+
+    hyperparameters: complete and in effect, whatever an inherited state was trained with
+    env_steps, seconds: the round's budget; the first that is used up ends it
+    target_score: a score that ends the round early once `confirm_episodes` further episodes confirm it
+    inherit_from: another agent's training state, whose weights, optimizer and normalisers to start with
+    resume_from: this pod's own saved state, to go on from exactly
+    directory: where the pod writes its files
+    lineage: goes into the checkpoint's metadata as it is
+    """
+
+    env_id: str
+    algorithm: str
+    hyperparameters: dict[str, Value]
+    seed: int
+    num_envs: int = Field(ge=1)
+    device: str = "cpu"
+    threads: int = Field(1, ge=1)
+    env_steps: int | None = Field(None, ge=1)
+    seconds: float | None = Field(None, gt=0)
+    eval_episodes: int = Field(32, ge=1)
+    score: ScoreKind = "mean"
+    target_score: float | None = None
+    confirm_episodes: int = Field(CONFIRM_EPISODES, ge=1)
+    save_interval_seconds: float = Field(5.0, gt=0)
+    inherit_from: str | None = None
+    resume_from: str | None = None
+    directory: str
+    lineage: dict[str, Any] = Field(default_factory=dict)
+
+
+def spec_parse(data: Any) -> TournamentSpec:
+    """The complete specification that `data`, read from JSON, TOML or a form, describes.
+
+    Raises SpecError with every error found, each naming its field.
+    """
+    if not isinstance(data, Mapping):
+        raise SpecError([("", f"a specification is a table of fields, got {type(data).__name__}")])
+    env_id = data.get("env_id")
+    if not isinstance(env_id, str) or not env_id:
+        raise SpecError([("env_id", "name the environment, for example CartPole-v1")])
+    entry, errors = _environment(env_id)
+    spec = None
+    try:
+        spec = TournamentSpec.model_validate(_with_defaults(data, entry))
+    except ValidationError as error:
+        errors += [item for detail in error.errors() for item in _field_errors(detail)]
+    if spec and entry:
+        errors += [*_batch_errors(spec), *_stop_errors(spec, entry), *_algorithm_errors(spec)]
+    if errors or spec is None:
+        raise SpecError(errors)
+    return spec
+
+
+def spec_parse_json(body: bytes) -> TournamentSpec:
+    """`spec_parse` of a JSON document. Raises SpecError also for one that is too large or not strict JSON."""
+    return spec_parse(_read(body, "JSON", lambda text: json.loads(text, parse_constant=_refuse_constant)))
+
+
+def spec_parse_toml(body: bytes) -> TournamentSpec:
+    """`spec_parse` of a TOML document. Raises SpecError also for one that is too large or not TOML."""
+    return spec_parse(_read(body, "TOML", tomllib.loads))
+
+
+def _read(body: bytes, kind: str, loads: Callable[[str], Any]) -> Any:
+    if len(body) > MAX_SPEC_BYTES:
+        raise SpecError([("", f"the specification has {len(body):,} bytes; at most {MAX_SPEC_BYTES:,} are read")])
+    try:
+        return loads(body.decode())
+    except (ValueError, RecursionError) as error:
+        raise SpecError([("", f"this is not valid {kind}: {error}")]) from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number that JSON has")
+
+
+def _environment(env_id: str) -> tuple[catalogue.CatalogueEntry | None, list[tuple[str, str]]]:
+    try:
+        return catalogue.environment_check(env_id), []
+    except PodracerError as error:
+        return None, [("env_id", str(error))]
+
+
+def _with_defaults(data: Mapping[str, Any], entry: catalogue.CatalogueEntry | None) -> dict[str, Any]:
+    """`data` with what depends on the environment filled in where the user left it out."""
+    filled = dict(data)
+    env_id = str(data["env_id"])
+    if entry is None:
+        return filled
+    if not filled.get("name"):
+        filled["name"] = f"{env_id} tournament"[:120]
+    if filled.get("round") in (None, {}):
+        filled["round"] = {"env_steps": entry.default_round_env_steps}
+    if filled.get("stop") is None:
+        filled["stop"] = {"pods": DEFAULT_STOP_PODS, "score": entry.solved_score}
+    if not filled.get("algorithms"):
+        filled["algorithms"] = [{"name": "ppo"}] if "algorithms" not in data else data["algorithms"]
+    if isinstance(filled["algorithms"], list):
+        filled["algorithms"] = [_with_default_space(part, env_id) for part in filled["algorithms"]]
+    return filled
+
+
+def _with_default_space(part: Any, env_id: str) -> Any:
+    if not isinstance(part, Mapping) or "search_space" in part or part.get("name", "ppo") not in ALGORITHMS:
+        return part
+    return {**part, "search_space": default_search_space(str(part.get("name", "ppo")), env_id)}
+
+
+def default_search_space(algorithm: str, env_id: str) -> dict[str, Any]:
+    """What is searched when the user names nothing: the learning rate and entropy bonus around the tuned values."""
+    tuned = complete(algorithm, catalogue.default_hyperparameters(env_id, algorithm)).model_dump()
+    rate = tuned["learning_rate"]
+    return {
+        "learning_rate": {"loguniform": [float(f"{rate / 2:.2g}"), float(f"{min(rate * 2, 1.0):.2g}")]},
+        "gae_lambda": {"uniform": [max(0.0, round(tuned["gae_lambda"] - 0.05, 3)), min(1.0, tuned["gae_lambda"] + 0.02)]},
+        "ent_coef": {"uniform": [0.0, round(max(2 * tuned["ent_coef"], 0.01), 3)]},
+    }
+
+
+def _batch_errors(spec: TournamentSpec) -> list[tuple[str, str]]:
+    """Refuses a space of which some draw makes no batch."""
+    errors = []
+    for index, part in enumerate(spec.algorithms):
+        space = spec.search_space(part.name)
+        worst = {
+            "num_steps": min(space["num_steps"].extremes, key=float),
+            "num_minibatches": max(space["num_minibatches"].extremes, key=float),
+            "norm_adv": any(space["norm_adv"].extremes),
+        }
+        problem = batch_problem(worst, spec.num_envs(part.name))
+        if problem:
+            errors.append((f"algorithms.{index}.search_space.num_minibatches", problem))
+    return errors
+
+
+def _stop_errors(spec: TournamentSpec, entry: catalogue.CatalogueEntry) -> list[tuple[str, str]]:
+    target = spec.stop.score
+    if target is not None and entry.max_score is not None and target > entry.max_score:
+        return [("stop.score", f"{target:g} can never be met: {spec.env_id} gives at most {entry.max_score:g}")]
+    return []
+
+
+def _algorithm_errors(spec: TournamentSpec) -> list[tuple[str, str]]:
+    names = [part.name for part in spec.algorithms]
+    return [
+        (f"algorithms.{index}.name", f"{name} is listed twice; put both spaces into one")
+        for index, name in enumerate(names)
+        if name in names[:index]
+    ]
+
+
+def _field_errors(detail: Any) -> list[tuple[str, str]]:
+    """One pydantic error as (field, message) pairs; a SpecError raised inside keeps its own fields."""
+    path = ".".join(str(part) for part in detail["loc"])
+    inner = detail.get("ctx", {}).get("error")
+    if isinstance(inner, SpecError):
+        return [(f"{path}.{field}" if path else field, message) for field, message in inner.errors]
+    if detail["type"] == "extra_forbidden":
+        return [(path, f"there is no field {detail['loc'][-1]!r} here{_known_fields(detail['loc'][:-1])}")]
+    return [(path, _sentence(detail))]
+
+
+def _known_fields(path: tuple[Any, ...]) -> str:
+    model: Any = TournamentSpec
+    for part in path:
+        if isinstance(part, int):
+            continue
+        model = AlgorithmSpec if part == "algorithms" else model.model_fields[part].annotation
+    return f"; there are {', '.join(model.model_fields)}"
+
+
+def _sentence(detail: Any) -> str:
+    """pydantic's message without its technical prefix, with the bad value where it helps."""
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    value = detail.get("input")
+    if detail["type"] != "value_error" and isinstance(value, bool | int | float | str):
+        return f"{message}, got {value!r}"[:300]
+    return message
