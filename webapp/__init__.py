@@ -1,0 +1,1 @@
+"""The web side of Podracer: Django, its pages, its API and its sockets."""

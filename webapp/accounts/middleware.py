@@ -1,0 +1,11 @@
+"""Who is asking, and may they."""
+
+from django.utils.deprecation import MiddlewareMixin
+
+
+class TokenAuthenticationMiddleware(MiddlewareMixin):
+    """Placeholder."""
+
+
+class SignInRequiredMiddleware(MiddlewareMixin):
+    """Placeholder."""

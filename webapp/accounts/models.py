@@ -1,0 +1,1 @@
+"""Sign-in links and API tokens."""

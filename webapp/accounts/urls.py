@@ -1,0 +1,6 @@
+"""Addresses of signing in and out."""
+
+from django.urls import URLPattern
+
+app_name = "accounts"
+urlpatterns: list[URLPattern] = []

@@ -1,0 +1,1 @@
+"""PostgreSQL and Valkey for one machine, and the supervisor of `make run`."""

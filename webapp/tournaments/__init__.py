@@ -1,0 +1,1 @@
+"""Tournaments: their models, decisions on the database, pages, API and sockets."""

@@ -1,0 +1,5 @@
+"""The REST API."""
+
+from ninja import NinjaAPI
+
+api = NinjaAPI(title="Podracer")

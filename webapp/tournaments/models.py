@@ -1,0 +1,1 @@
+"""Tournaments and all that belongs to them."""

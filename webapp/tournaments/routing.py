@@ -1,0 +1,5 @@
+"""Addresses of the WebSocket consumers."""
+
+from django.urls import URLPattern
+
+websocket_urlpatterns: list[URLPattern] = []
