@@ -1,0 +1,1 @@
+"""The tournament's decisions: pure functions of their arguments, clock and random generator included."""

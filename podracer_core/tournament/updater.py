@@ -1,0 +1,56 @@
+"""The updater decides whether and where a finished agent enters the leaderboard, and who drops off."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from podracer_core.tournament.leaderboard import Entry, ranked
+
+
+class Verdict(StrEnum):
+    ENTERS = "enters"
+    TOO_LOW = "too_low"  # the leaderboard is full of better agents
+    FAMILY_FULL = "family_full"  # its ancestor's share is full of better agents
+    INVALID = "invalid"  # no score
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """The leaderboard after a candidate was considered.
+
+    rank: 1-based place of the candidate, None when it does not enter
+    dropped: who leaves, if anybody
+    """
+
+    verdict: Verdict
+    leaderboard: tuple[Entry, ...]
+    rank: int | None = None
+    dropped: Entry | None = None
+
+
+def update(leaderboard: Sequence[Entry], candidate: Entry, *, size: int, max_per_ancestor: float) -> Update:
+    """Consider `candidate` for a leaderboard of at most `size`, of which one ancestor may hold a share.
+
+    A family that is full makes room only by its own worst member.
+    """
+    before = tuple(ranked(leaderboard))
+    if not candidate.valid:
+        return Update(Verdict.INVALID, before)
+    after = ranked((*before, candidate))
+    family = [entry for entry in after if entry.founder == candidate.founder]
+    if len(family) > family_limit(size, max_per_ancestor):
+        worst, refusal = family[-1], Verdict.FAMILY_FULL
+    elif len(after) > size:
+        worst, refusal = after[-1], Verdict.TOO_LOW
+    else:
+        return Update(Verdict.ENTERS, tuple(after), after.index(candidate) + 1)
+    if worst == candidate:
+        return Update(refusal, before)
+    after.remove(worst)
+    return Update(Verdict.ENTERS, tuple(after), after.index(candidate) + 1, worst)
+
+
+def family_limit(size: int, max_per_ancestor: float) -> int:
+    """How many of a leaderboard of `size` may descend from one fresh agent; at least one."""
+    return max(1, math.ceil(size * max_per_ancestor - 1e-9))
