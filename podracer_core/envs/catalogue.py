@@ -1,4 +1,4 @@
-"""The environments Podracer knows: spaces, limits, solved scores and tuned starts; any other id is checked here.
+"""The environments Podracer knows: spaces, limits, solved scores, tuned starts; checks any other id.
 
 The web process reads this file, so it loads no torch, and Gymnasium only when an id is not in the catalogue.
 """

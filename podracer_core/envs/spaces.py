@@ -127,7 +127,7 @@ def check_spaces(env_id: str, observation: SpaceInfo, action: SpaceInfo) -> None
         )
     if not action.dtype.startswith("float"):
         raise UnsupportedSpaceError(
-            f"{env_id} has the action space {action.text} of {action.dtype}; only Boxes of floats can be acted in."
+            f"{env_id} has the action space {action.text} of {action.dtype}; a Box must hold floats."
         )
     if not action.bounded:
         raise UnsupportedSpaceError(

@@ -47,7 +47,7 @@ class VectorEnv(ABC):
 
     @abstractmethod
     def reset(self, seed: int) -> Tensor:
-        """Starts every environment anew, the same way for the same seed. Returns obs [num_envs, observation_dim]."""
+        """Starts every environment anew, the same way for the same seed. Returns obs as `Step` has it."""
 
     @abstractmethod
     def step(self, actions: Tensor) -> Step:
@@ -80,9 +80,9 @@ def make_vector_env(env_id: str, num_envs: int, device: torch.device | str = "cp
     """
     refuse_module_id(env_id)
     if env_id in CATALOGUE and "batched" in CATALOGUE[env_id].backends:
-        from podracer_core.envs.classic_control import make_classic_control
+        from podracer_core.envs.classic_control import ClassicControl
 
-        return make_classic_control(env_id, num_envs, torch.device(device))
+        return ClassicControl(env_id, num_envs, torch.device(device))
     from podracer_core.envs.gymnasium_env import GymnasiumVectorEnv
 
     return GymnasiumVectorEnv(env_id, num_envs, torch.device(device))
