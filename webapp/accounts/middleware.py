@@ -22,7 +22,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 
 class TokenAuthenticationMiddleware(MiddlewareMixin):
-    """`Authorization: Bearer TOKEN` makes the token's user the request's; a wrong token is a 401 everywhere."""
+    """`Authorization: Bearer TOKEN` makes the token's user the request's; a wrong one is a 401 everywhere."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
@@ -31,7 +31,7 @@ class TokenAuthenticationMiddleware(MiddlewareMixin):
         user = api_token_user(token.strip())
         if user is None:
             return _unauthorised(
-                "This API token is not valid: it is mistyped, revoked, or of another installation."
+                "This API token is not valid: mistyped, revoked, or of another installation."
             )
         request.user = user
         request.token_authenticated = True  # type: ignore[attr-defined]
@@ -44,11 +44,10 @@ class SignInRequiredMiddleware(MiddlewareMixin):
     """Closes everything to strangers but the health checks, the sign-in pages and static files."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        if (
-            request.user.is_authenticated
-            or request.path in OPEN_PATHS
-            or request.path.startswith(OPEN_PREFIXES)
-        ):
+        # The open paths first: a health check must not need the database for its session.
+        if request.path in OPEN_PATHS or request.path.startswith(OPEN_PREFIXES):
+            return None
+        if request.user.is_authenticated:
             return None
         if request.path.startswith(PROGRAM_PREFIXES):
             return _unauthorised("Sign in, or send an API token as 'Authorization: Bearer TOKEN'.")
@@ -60,18 +59,14 @@ class SignInRequiredMiddleware(MiddlewareMixin):
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
     ) -> HttpResponseBase | None:
-        """CSRF also for the API, whose views are exempt for the sake of programs, when a cookie came instead."""
+        """CSRF also for the API, exempt for the sake of programs, when a cookie came instead of a token."""
         if not getattr(view, "csrf_exempt", False) or getattr(request, "token_authenticated", False):
             return None
         refused = CsrfViewMiddleware(_never_called).process_view(request, _not_exempt, (), {})
         if refused is None:
             return None
-        return JsonResponse(
-            {
-                "detail": "This request did not come from a page of this dashboard: reload the page and try again."
-            },
-            status=403,
-        )
+        detail = "This request did not come from a page of this dashboard: reload the page and try again."
+        return JsonResponse({"detail": detail}, status=403)
 
 
 def _unauthorised(detail: str) -> JsonResponse:

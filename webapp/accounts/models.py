@@ -1,4 +1,4 @@
-"""Sign-in links, API tokens, and the failures that sign-in is throttled by. Secrets are kept as hashes only."""
+"""Sign-in links, API tokens, and the failures that throttle sign-in. Secrets are kept as hashes only."""
 
 from django.contrib.auth.models import User
 from django.db import models

@@ -98,7 +98,7 @@ def api_token_user(text: str) -> User | None:
 
 
 def sign_in_link_create(user: User, base_url: str) -> str:
-    """An address that signs `user` in once within 24 hours. Links that can no longer be used are forgotten."""
+    """An address that signs `user` in once within 24 hours. Links past their use are forgotten."""
     now = timezone.now()
     SignInLink.objects.filter(Q(expires_at__lt=now) | Q(used_at__lt=F("expires_at"))).delete()
     text = secrets.token_urlsafe(32)

@@ -11,7 +11,7 @@ from webapp.security import may_connect
 
 
 async def user_from_scope(scope: MutableMapping[str, Any]) -> User | None:
-    """The user of a socket: by bearer token where no Origin is sent, else by session where the Origin is ours.
+    """The user of a socket: by bearer token where no Origin is sent, else by session if the Origin is ours.
 
     None for everybody else. Needs channels' AuthMiddlewareStack around the consumer for the session's user.
     """
@@ -26,4 +26,5 @@ async def user_from_scope(scope: MutableMapping[str, Any]) -> User | None:
     if session_user is None or not session_user.is_authenticated or not session_user.is_active:
         return None
     # Resolved, not the lazy object: whoever gets it may hand it to the database.
-    return await database_sync_to_async(User.objects.get)(pk=session_user.pk)
+    resolved: User = await database_sync_to_async(User.objects.get)(pk=session_user.pk)
+    return resolved

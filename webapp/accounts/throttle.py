@@ -9,7 +9,7 @@ from webapp.accounts.models import SignInFailure
 WINDOW = timedelta(minutes=5)
 ADDRESS_LIMIT = 10
 ACCOUNT_LIMIT = 20
-"""Higher than the address's: one who guesses from many addresses is slowed, one who mistypes is not shut out."""
+"""Higher than the address's: who guesses from many addresses is slowed, who mistypes is not shut out."""
 
 
 def wait_needed(address: str, account: str) -> timedelta:
@@ -33,11 +33,8 @@ def failures_forget(address: str, account: str) -> None:
 
 def _wait(key: str, limit: int) -> timedelta:
     since = timezone.now() - WINDOW
-    times = list(
-        SignInFailure.objects.filter(key=key[:200], at__gt=since)
-        .order_by("-at")
-        .values_list("at", flat=True)[:limit]
-    )
+    failures = SignInFailure.objects.filter(key=key[:200], at__gt=since).order_by("-at")
+    times = list(failures.values_list("at", flat=True)[:limit])
     return times[-1] - since if len(times) == limit else timedelta(0)
 
 
