@@ -1,8 +1,8 @@
 """Batched CartPole-v1, Acrobot-v1, MountainCar-v0, MountainCarContinuous-v0 and Pendulum-v1.
 
-On the CPU the equations run on numpy arrays that share memory with the tensors given out; on a device they run
-on tensors, with nothing copied to or awaited by the host, and the state in place, so that a CUDA graph may hold
-a step (register `generator` with it).
+On the CPU the equations run on numpy arrays that share memory with the tensors given out. On a device they
+run on tensors, with nothing copied to or awaited by the host, and the state in place, so that a CUDA graph
+may hold a step (register `generator` with it).
 """
 
 from typing import Any, Literal

@@ -1,7 +1,7 @@
 """The equations of Gymnasium's classic-control environments, for many environments at once.
 
-Written once over an array namespace `xp`: numpy for the CPU, where its small operations cost a third of torch's,
-and torch for devices. `state` is [state_dim, num_envs], one row a variable, so that rows are contiguous.
+Written once over an array namespace `xp`: numpy for the CPU, where its small operations cost a quarter of
+torch's, and torch for devices. `state` is [state_dim, num_envs], one row a variable, each row contiguous.
 `advance` returns a new state and writes the rewards into `reward`; `observe` writes into `obs`.
 Source: gymnasium/envs/classic_control, version 1.4, whose names and constants stand here.
 """
@@ -76,7 +76,7 @@ MAX_VELOCITY_1, MAX_VELOCITY_2 = 4 * math.pi, 9 * math.pi
 
 
 def _acrobot_rates(xp: Namespace, state: Array, torque: Array) -> Array:
-    """Time derivative of theta1, theta2 and their velocities, as in Sutton and Barto's book; masses and lengths 1."""
+    """Time derivative of the angles and velocities as in Sutton and Barto's book; masses and lengths 1."""
     velocity1, velocity2 = state[2], state[3]
     angles = state[:2] + 0.0
     angles[1] += state[0]
@@ -97,7 +97,7 @@ def _acrobot_rates(xp: Namespace, state: Array, torque: Array) -> Array:
 
 
 def acrobot_advance(xp: Namespace, state: Array, action: Array, reward: Array) -> tuple[Array, Array]:
-    """state: theta1, theta2, velocity1, velocity2; one Runge-Kutta step of 0.2 s under a torque of -1, 0 or 1."""
+    """state: theta1, theta2, velocity1, velocity2; a Runge-Kutta step of 0.2 s, the torque is -1, 0 or 1."""
     torque = action - 1.0
     k1 = _acrobot_rates(xp, state, torque)
     k2 = _acrobot_rates(xp, state + 0.1 * k1, torque)
