@@ -41,6 +41,10 @@ SETTINGS = {
 class EmbeddedPostgres:
     """The PostgreSQL of one home. Whoever starts it must hold the home's lock."""
 
+    name = "postgres"
+    # Its smart shutdown (SIGTERM) would wait for every client; fast, then immediate.
+    stop_signals = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 5.0))
+
     def __init__(self, home: Path, services: Services, *, durable: bool = True) -> None:
         """`durable=False` leaves out the waiting for the disk: for data that need not outlive the machine."""
         self.home = home
@@ -55,16 +59,16 @@ class EmbeddedPostgres:
 
         Raises ServiceError, with PostgreSQL's last words, if it does not come up.
         """
-        self.log.parent.mkdir(mode=0o700, exist_ok=True)
         self.leftover_end()
-        self._cluster_ensure()
         self.spawn(output)
         self.wait_ready()
-        self._database_ensure()
+        self.database_ensure()
         return self.services.database_url
 
     def spawn(self, output: process.Output | None = None) -> subprocess.Popen[bytes]:
-        """Start the server without waiting for it."""
+        """Start the server without waiting for it; makes the cluster where there is none."""
+        self.log.parent.mkdir(mode=0o700, exist_ok=True)
+        self._cluster_ensure()
         settings = SETTINGS | {"fsync": "on" if self.durable else "off"}
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
         command = [
@@ -104,8 +108,7 @@ class EmbeddedPostgres:
         postmaster = self._postmaster()
         if postmaster is not None:
             children = postmaster.children(recursive=True)
-            steps = [(signal.SIGINT, grace), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0)]
-            process.end(postmaster, steps)
+            process.end(postmaster, [(signal.SIGINT, grace), self.stop_signals[1], (signal.SIGKILL, 5.0)])
             # They notice by themselves that their postmaster is gone; one that is stuck is ended.
             for child in psutil.wait_procs(children, timeout=5)[1]:
                 child.kill()
@@ -186,7 +189,7 @@ class EmbeddedPostgres:
             )
         draft.rename(self.data)
 
-    def _database_ensure(self) -> None:
+    def database_ensure(self) -> None:
         """Our database, made on the first start."""
         services = self.services
         try:

@@ -20,6 +20,9 @@ READY_SECONDS = 20.0
 class EmbeddedValkey:
     """The Valkey of one home. Whoever starts it must hold the home's lock."""
 
+    name = "valkey"
+    stop_signals = ((signal.SIGTERM, 10.0),)
+
     def __init__(self, home: Path, services: Services) -> None:
         self.home = home
         self.services = services
@@ -32,7 +35,6 @@ class EmbeddedValkey:
 
     def start(self, output: process.Output | None = None) -> str:
         """End what a killed run left, serve; returns the URL. Raises ServiceError if it does not come up."""
-        self.log.parent.mkdir(mode=0o700, exist_ok=True)
         self.leftover_end()
         self.spawn(output)
         self.wait_ready()
@@ -40,6 +42,7 @@ class EmbeddedValkey:
 
     def spawn(self, output: process.Output | None = None) -> subprocess.Popen[bytes]:
         """Start the server without waiting for it. Its configuration, with the password, goes by a pipe."""
+        self.log.parent.mkdir(mode=0o700, exist_ok=True)
         with self.log.open("ab") as log:
             self.process = process.launch(
                 [program(), "-"], output=log if output is None else output, stdin=subprocess.PIPE
