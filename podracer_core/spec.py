@@ -10,7 +10,15 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from podracer_core.envs import catalogue
 from podracer_core.errors import PodracerError, SpecError
@@ -275,7 +283,7 @@ def _with_defaults(data: Mapping[str, Any], entry: catalogue.CatalogueEntry | No
     if filled.get("stop") is None:
         filled["stop"] = {"pods": DEFAULT_STOP_PODS, "score": entry.solved_score}
     if not filled.get("algorithms"):
-        filled["algorithms"] = [{"name": "ppo"}] if "algorithms" not in data else data["algorithms"]
+        filled["algorithms"] = data.get("algorithms", [{"name": "ppo"}])
     if isinstance(filled["algorithms"], list):
         filled["algorithms"] = [_with_default_space(part, env_id) for part in filled["algorithms"]]
     return filled
@@ -293,7 +301,9 @@ def default_search_space(algorithm: str, env_id: str) -> dict[str, Any]:
     rate = tuned["learning_rate"]
     return {
         "learning_rate": {"loguniform": [float(f"{rate / 2:.2g}"), float(f"{min(rate * 2, 1.0):.2g}")]},
-        "gae_lambda": {"uniform": [max(0.0, round(tuned["gae_lambda"] - 0.05, 3)), min(1.0, tuned["gae_lambda"] + 0.02)]},
+        "gae_lambda": {
+            "uniform": [max(0.0, round(tuned["gae_lambda"] - 0.05, 3)), min(1.0, tuned["gae_lambda"] + 0.02)]
+        },
         "ent_coef": {"uniform": [0.0, round(max(2 * tuned["ent_coef"], 0.01), 3)]},
     }
 

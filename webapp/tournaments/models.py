@@ -1,1 +1,255 @@
-"""Tournaments and all that belongs to them."""
+"""What a tournament is in the database. PostgreSQL is the truth: messages, caches and processes may all be lost."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from podracer_core.spec import TournamentSpec
+
+
+class Tournament(models.Model):
+    """One experiment. `revision` counts its changes, so that a viewer knows when it has missed one."""
+
+    class Status(models.TextChoices):
+        DRAFT = "DRAFT", "Draft"
+        RUNNING = "RUNNING", "Running"
+        PAUSED = "PAUSED", "Paused"
+        FINISHED = "FINISHED", "Finished"
+        STOPPED = "STOPPED", "Stopped"
+        FAILED = "FAILED", "Failed"
+
+    ENDED = (Status.FINISHED, Status.STOPPED, Status.FAILED)
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="tournaments")
+    name = models.CharField(max_length=120)
+    env_id = models.CharField(max_length=200)
+    spec = models.JSONField()
+    status = models.CharField(max_length=8, choices=Status.choices, default=Status.DRAFT)
+    reason = models.TextField(blank=True)
+    pool_size = models.PositiveIntegerField()
+    priority = models.SmallIntegerField(default=0)
+    revision = models.PositiveBigIntegerField(default=0)
+    agents_created = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True)
+    running_since = models.DateTimeField(null=True, help_text="null while it does not run")
+    seconds_before = models.FloatField(default=0, help_text="time running before `running_since`")
+    finished_at = models.DateTimeField(null=True)
+    best_history = models.JSONField(default=list, help_text="every new best score, in order")
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(condition=Q(pool_size__gte=1), name="tournament_pool_size_positive"),
+            models.CheckConstraint(
+                condition=Q(status="RUNNING", running_since__isnull=False)
+                | (~Q(status="RUNNING") & Q(running_since__isnull=True)),
+                name="tournament_running_since_while_running",
+            ),
+        )
+        indexes = (
+            models.Index(fields=["-created_at"], name="tournament_newest"),
+            models.Index(fields=["status"], name="tournament_status"),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def parsed_spec(self) -> TournamentSpec:
+        """The specification as it was accepted, with its defaults."""
+        return TournamentSpec.model_validate(self.spec)
+
+
+class Agent(models.Model):
+    """A policy with its algorithm, hyperparameters, parents, checkpoint and score.
+
+    index: its number in the tournament, in the order of creation; founder_index: that of the fresh agent it
+    descends from. env_steps: its own; base_env_steps: those of the line that it inherits.
+    color: which chip colour it wears, given when it first enters the leaderboard.
+    """
+
+    tournament = models.ForeignKey(Tournament, models.CASCADE, related_name="agents")
+    index = models.PositiveIntegerField()
+    name = models.CharField(max_length=8)
+    algorithm = models.CharField(max_length=20)
+    hyperparameters = models.JSONField()
+    seed = models.BigIntegerField()
+    strategy = models.CharField(max_length=20)
+    parents = models.ManyToManyField("self", symmetrical=False, related_name="children")
+    founder_index = models.PositiveIntegerField()
+    depth = models.PositiveIntegerField(default=0)
+    changes = models.JSONField(default=dict)
+    base_env_steps = models.PositiveBigIntegerField(default=0)
+    env_steps = models.PositiveBigIntegerField(default=0)
+    seconds = models.FloatField(default=0)
+    score = models.FloatField(null=True)
+    score_low = models.FloatField(null=True)
+    score_high = models.FloatField(null=True)
+    mean = models.FloatField(null=True)
+    iqm = models.FloatField(null=True)
+    returns = models.JSONField(default=list)
+    confirmation = models.JSONField(null=True)
+    scored_at = models.DateTimeField(null=True)
+    color = models.PositiveSmallIntegerField(null=True)
+    checkpoint_file = models.CharField(max_length=200, blank=True)
+    checkpoint_sha256 = models.CharField(max_length=64, blank=True)
+    checkpoint_size = models.PositiveBigIntegerField(default=0)
+    state_file = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["tournament", "index"], name="agent_index_unique"),
+            models.UniqueConstraint(fields=["tournament", "name"], name="agent_name_unique"),
+            models.CheckConstraint(
+                condition=Q(checkpoint_file="") | ~Q(checkpoint_sha256=""), name="agent_checkpoint_has_hash"
+            ),
+        )
+        indexes = (models.Index(F("tournament"), F("score").desc(nulls_last=True), name="agent_best"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class LeaderboardEntry(models.Model):
+    """An agent's place among the best."""
+
+    tournament = models.ForeignKey(Tournament, models.CASCADE, related_name="leaderboard")
+    agent = models.OneToOneField(Agent, models.CASCADE, related_name="entry")
+    rank = models.PositiveIntegerField()
+    rank_change = models.IntegerField(null=True, help_text="places gained at the last change; null = new")
+    beats_next = models.FloatField(null=True, help_text="probability that it is better than the next")
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=["tournament", "rank"], name="entry_rank_unique", deferrable=models.Deferrable.DEFERRED
+            ),
+            models.CheckConstraint(condition=Q(rank__gte=1), name="entry_rank_from_one"),
+        )
+        ordering = ("rank",)
+
+    def __str__(self) -> str:
+        return f"{self.rank}. {self.agent_id}"
+
+
+class Pod(models.Model):
+    """One agent being trained for one round. A retry is the same row with `attempt` + 1.
+
+    Whoever holds (id, attempt) while it is RUNNING may write it; `lease_until` says for how long it is believed.
+    state_file: the last saved state, from which the next attempt goes on.
+    """
+
+    class Status(models.TextChoices):
+        QUEUED = "QUEUED", "Queued"
+        RUNNING = "RUNNING", "Running"
+        FINISHED = "FINISHED", "Finished"
+        FAILED = "FAILED", "Failed"
+        STOPPED = "STOPPED", "Stopped"
+
+    class DeviceKind(models.TextChoices):
+        CPU = "cpu", "CPU"
+        CUDA = "cuda", "CUDA"
+
+    ACTIVE = (Status.QUEUED, Status.RUNNING)
+
+    agent = models.OneToOneField(Agent, models.CASCADE, related_name="pod")
+    tournament = models.ForeignKey(Tournament, models.CASCADE, related_name="pods")
+    status = models.CharField(max_length=8, choices=Status.choices, default=Status.QUEUED)
+    device_kind = models.CharField(max_length=4, choices=DeviceKind.choices)
+    attempt = models.PositiveIntegerField(default=0)
+    losses = models.PositiveIntegerField(default=0, help_text="attempts that ended without a result")
+    end_requested = models.BooleanField(default=False, help_text="the pool shrank: end the round now")
+    lease_until = models.DateTimeField(null=True)
+    worker = models.CharField(max_length=200, blank=True)
+    slot = models.PositiveSmallIntegerField(null=True)
+    env_steps = models.PositiveBigIntegerField(default=0)
+    seconds = models.FloatField(default=0)
+    env_steps_per_second = models.FloatField(default=0)
+    episodic_return = models.FloatField(null=True)
+    state_file = models.CharField(max_length=200, blank=True)
+    state_env_steps = models.PositiveBigIntegerField(default=0)
+    state_seconds = models.FloatField(default=0)
+    reason = models.TextField(blank=True)
+    queued_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, help_text="of the first attempt")
+    claimed_at = models.DateTimeField(null=True, help_text="of the current attempt")
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(status="RUNNING", lease_until__isnull=False)
+                | (~Q(status="RUNNING") & Q(lease_until__isnull=True)),
+                name="pod_lease_while_running",
+            ),
+        )
+        indexes = (
+            models.Index(fields=["device_kind", "id"], condition=Q(status="QUEUED"), name="pod_queue"),
+            models.Index(fields=["lease_until"], condition=Q(status="RUNNING"), name="pod_leases"),
+            models.Index(fields=["tournament", "status"], name="pod_tournament_status"),
+        )
+
+    def __str__(self) -> str:
+        return f"pod {self.pk}"
+
+
+class PodLogLine(models.Model):
+    """A line for the person who reads a pod's log."""
+
+    pod = models.ForeignKey(Pod, models.CASCADE, related_name="log_lines")
+    at = models.DateTimeField(auto_now_add=True)
+    level = models.CharField(max_length=8, default="info")
+    text = models.TextField()
+
+    class Meta:
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class CurvePoint(models.Model):
+    """A point of an agent's learning curve, written by one attempt of its pod."""
+
+    agent = models.ForeignKey(Agent, models.CASCADE, related_name="curve_points", db_index=False)
+    attempt = models.PositiveIntegerField()
+    env_steps = models.PositiveBigIntegerField()
+    seconds = models.FloatField()
+    episodic_return = models.FloatField(null=True)
+    losses = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["agent", "env_steps", "attempt"], name="curve_point_unique"),)
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} @ {self.env_steps}"
+
+
+class Event(models.Model):
+    """Something that happened, in a sentence with names, numbers and reasons."""
+
+    tournament = models.ForeignKey(Tournament, models.CASCADE, related_name="events")
+    at = models.DateTimeField(auto_now_add=True)
+    kind = models.CharField(max_length=30)
+    text = models.TextField()
+    agent = models.ForeignKey(Agent, models.SET_NULL, null=True, related_name="+")
+    pod = models.ForeignKey(Pod, models.SET_NULL, null=True, related_name="+")
+
+    class Meta:
+        indexes = (models.Index(fields=["tournament", "-id"], name="event_newest"),)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Worker(models.Model):
+    """A Celery process with slots, as it last said of itself."""
+
+    name = models.CharField(max_length=200, unique=True)
+    device_kind = models.CharField(max_length=4, choices=Pod.DeviceKind.choices)
+    slots = models.PositiveSmallIntegerField()
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name

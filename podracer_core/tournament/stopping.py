@@ -1,0 +1,63 @@
+"""When a tournament is over, and how far it has come."""
+
+from dataclasses import dataclass
+
+from podracer_core.spec import StopSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the stop rules look at.
+
+    pods: finished so far; since_best: of those, how many since the best score was set
+    confirmed_score: the best confirmed score, None before the first
+    """
+
+    pods: int
+    env_steps: int
+    seconds: float
+    since_best: int
+    confirmed_score: float | None
+
+
+def stop_reason(stop: StopSpec, standing: Standing) -> str | None:
+    """The first stop rule that is met, as a sentence, or None."""
+    confirmed = standing.confirmed_score
+    if stop.score is not None and confirmed is not None and confirmed >= stop.score:
+        return f"The target score of {stop.score:g} was reached and confirmed at {confirmed:.5g}."
+    if stop.pods is not None and standing.pods >= stop.pods:
+        return f"All {stop.pods:,} pods finished."
+    if stop.env_steps is not None and standing.env_steps >= stop.env_steps:
+        return f"The budget of {stop.env_steps:,} env steps is used up."
+    if stop.hours is not None and standing.seconds >= stop.hours * 3600:
+        return f"The time of {stop.hours:g} hours is used up."
+    if stop.patience is not None and standing.since_best >= stop.patience:
+        return f"No new best score in {stop.patience:,} pods."
+    return None
+
+
+def budget_progress(stop: StopSpec, standing: Standing) -> float | None:
+    """The used share of the tightest budget, 0 to 1, or None where nothing but a score or patience ends it."""
+    shares = []
+    if stop.pods is not None:
+        shares.append(standing.pods / stop.pods)
+    if stop.env_steps is not None:
+        shares.append(standing.env_steps / stop.env_steps)
+    if stop.hours is not None:
+        shares.append(standing.seconds / (stop.hours * 3600))
+    return min(1.0, max(shares)) if shares else None
+
+
+def target_progress(target: float | None, history: list[float]) -> float | None:
+    """How near the best score is to the target, 0 to 1.
+
+    Of a positive score its share of the target; below zero the share of the way from the first best score.
+    """
+    if target is None or not history:
+        return None
+    best, first = history[-1], history[0]
+    if best >= target:
+        return 1.0
+    if target > 0 and first >= 0:
+        return best / target
+    return (best - first) / (target - first)

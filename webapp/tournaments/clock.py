@@ -1,0 +1,19 @@
+"""The database's clock, which all hosts share, and numbers as JSON can hold them."""
+
+import math
+from datetime import datetime
+
+from django.db import connection
+
+
+def database_now() -> datetime:
+    """The time now by the database's clock, also inside a transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        moment: datetime = cursor.fetchone()[0]
+    return moment
+
+
+def finite(value: float | None) -> float | None:
+    """`value`, or None where it is NaN or infinite."""
+    return value if value is not None and math.isfinite(value) else None

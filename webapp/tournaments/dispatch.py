@@ -1,0 +1,40 @@
+"""Rings for work: Celery messages by name, without content. Nothing here imports a task."""
+
+import logging
+
+from celery import Celery
+from django.conf import settings
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+logger = logging.getLogger(__name__)
+
+RUN_POD = "workers.run_pod"
+
+RING_EXPIRES = 10.0
+"""Seconds after which an unheard ring is dropped; the sweep rings again for pods that still wait."""
+
+_broker = Celery("podracer-dispatch", broker=settings.REDIS_URL, set_as_current=False)
+_broker.conf.update(
+    task_ignore_result=True,
+    broker_transport_options={"socket_connect_timeout": 2, "socket_timeout": 2, "retry_on_timeout": False},
+)
+
+
+def queue_name(device_kind: str) -> str:
+    """The Celery queue that slots of `device_kind` listen to."""
+    return f"pods.{device_kind}"
+
+
+def ring(device_kind: str, times: int = 1) -> None:
+    """Tell slots of `device_kind`, once the transaction has committed, that there is work."""
+    transaction.on_commit(lambda: _send(device_kind, times))
+
+
+def _send(device_kind: str, times: int) -> None:
+    try:
+        for _ in range(times):
+            _broker.send_task(RUN_POD, queue=queue_name(device_kind), expires=RING_EXPIRES, retry=False)
+    except (OperationalError, OSError) as error:
+        # Nothing is lost: the pod waits in PostgreSQL and the sweep rings again.
+        logger.warning("could not ring for %s pods: %s", device_kind, error)

@@ -1,0 +1,369 @@
+"""Every read, as the API, the sockets and the pages show it: plain JSON, ids as strings, no NaN.
+
+The number of queries does not depend on the number of rows.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models.functions import Now
+
+from podracer_core.spec import TournamentSpec
+from podracer_core.tournament.stopping import Standing, budget_progress, target_progress
+from webapp.tournaments import clock, curves
+from webapp.tournaments.models import Agent, Event, LeaderboardEntry, Pod, PodLogLine, Tournament, Worker
+from webapp.tournaments.orchestrator import LEASE
+
+Item = dict[str, Any]
+Page = dict[str, Any]
+
+SPARKLINE_POINTS = 60
+LOG_LINES = 500
+SNAPSHOT_POINTS = 300
+
+
+def _at(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None
+
+
+def _page(rows: QuerySet[Any], limit: int, offset: int) -> tuple[list[Any], int]:
+    return list(rows[offset : offset + limit]), rows.count()
+
+
+# Tournaments
+
+
+def tournament_list(*, limit: int = 50, offset: int = 0) -> Page:
+    """The newest tournaments first."""
+    rows, count = _page(Tournament.objects.select_related("owner").order_by("-created_at", "-pk"), limit, offset)
+    return {"items": _tournaments(rows), "count": count}
+
+
+def tournament_get(tournament_id: int) -> Item:
+    """One tournament. Raises Tournament.DoesNotExist."""
+    return _tournaments([Tournament.objects.select_related("owner").get(pk=tournament_id)])[0]
+
+
+def _tournaments(rows: list[Tournament]) -> list[Item]:
+    """`rows` with their pods summed up and their best agent, in two queries for all."""
+    ids = [row.pk for row in rows]
+    sums = {total["tournament_id"]: total for total in _pod_totals(ids)}
+    best = {
+        entry.tournament_id: entry.agent
+        for entry in LeaderboardEntry.objects.filter(tournament__in=ids, rank=1).select_related("agent")
+    }
+    now = clock.database_now()
+    return [_tournament(row, sums.get(row.pk, {}), best.get(row.pk), now) for row in rows]
+
+
+def _pod_totals(ids: list[int]) -> Iterable[Any]:
+    counts = {status: Count("pk", filter=Q(status=status)) for status in Pod.Status.values}
+    return (
+        Pod.objects.filter(tournament__in=ids)
+        .values("tournament_id")
+        .annotate(
+            **counts,
+            total_env_steps=Sum("env_steps"),
+            finished_seconds=Sum("seconds", filter=Q(status=Pod.Status.FINISHED)),
+            rate=Sum("env_steps_per_second", filter=Q(status=Pod.Status.RUNNING)),
+            retried=Count("pk", filter=Q(losses__gt=0)),
+        )
+    )
+
+
+def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) -> Item:
+    spec = row.parsed_spec
+    seconds = row.seconds_before + ((now - row.running_since).total_seconds() if row.running_since else 0)
+    pods = {status: sums.get(status, 0) for status in Pod.Status.values}
+    env_steps, rate = sums.get("total_env_steps") or 0, sums.get("rate") or 0.0
+    standing = Standing(pods[Pod.Status.FINISHED], env_steps, seconds, 0, None)
+    return {
+        "id": str(row.pk),
+        "name": row.name,
+        "env_id": row.env_id,
+        "status": row.status,
+        "reason": row.reason,
+        "algorithms": [part.name for part in spec.algorithms],
+        "owner": row.owner.get_username(),
+        "pool_size": row.pool_size,
+        "priority": row.priority,
+        "revision": row.revision,
+        "env_steps": env_steps,
+        "env_steps_per_second": rate,
+        "seconds": seconds,
+        "seconds_left": _seconds_left(row, spec, standing, sums, rate),
+        "progress": _progress(row, spec, standing),
+        "pods": pods,
+        "retried": sums.get("retried", 0),
+        "best_score": best.score if best else None,
+        "best_score_low": best.score_low if best else None,
+        "best_score_high": best.score_high if best else None,
+        "best_agent": str(best.pk) if best else None,
+        "best_agent_name": best.name if best else None,
+        "target_score": spec.stop.score,
+        "sparkline": row.best_history[-SPARKLINE_POINTS:],
+        "created_at": _at(row.created_at),
+        "started_at": _at(row.started_at),
+        "finished_at": _at(row.finished_at),
+        "spec": row.spec,
+    }
+
+
+def _progress(row: Tournament, spec: TournamentSpec, standing: Standing) -> float | None:
+    """How far the nearest end is, 0 to 1: the target score or a budget."""
+    if row.status == Tournament.Status.FINISHED:
+        return 1.0
+    shares = (budget_progress(spec.stop, standing), target_progress(spec.stop.score, row.best_history))
+    return max((share for share in shares if share is not None), default=None)
+
+
+def _seconds_left(row: Tournament, spec: TournamentSpec, standing: Standing, sums: Item, rate: float) -> float | None:
+    """Until the first budget is used up at the present pace; None where that cannot be told."""
+    if row.status != Tournament.Status.RUNNING:
+        return None
+    estimates = []
+    if spec.stop.hours is not None:
+        estimates.append(spec.stop.hours * 3600 - standing.seconds)
+    if spec.stop.env_steps is not None and rate > 0:
+        estimates.append((spec.stop.env_steps - standing.env_steps) / rate)
+    if spec.stop.pods is not None and standing.pods:
+        estimates.append((spec.stop.pods - standing.pods) * standing.seconds / standing.pods)
+    return max(0.0, min(estimates)) if estimates else None
+
+
+# Leaderboard, pods, events
+
+
+def leaderboard_list(tournament_id: int, *, limit: int = 1000, offset: int = 0) -> Page:
+    """The leaderboard, best first."""
+    entries = (
+        LeaderboardEntry.objects.filter(tournament_id=tournament_id)
+        .select_related("agent")
+        .prefetch_related("agent__parents")
+        .order_by("rank")
+    )
+    rows, count = _page(entries, limit, offset)
+    return {"items": [_entry(row) for row in rows], "count": count}
+
+
+def _entry(row: LeaderboardEntry) -> Item:
+    agent = row.agent
+    parents = list(agent.parents.all())
+    return {
+        "rank": row.rank,
+        "rank_change": row.rank_change,
+        "agent": str(agent.pk),
+        "name": agent.name,
+        "color": agent.color or 0,
+        "kind": "agent",
+        "algorithm": agent.algorithm,
+        "score": agent.score,
+        "score_low": agent.score_low,
+        "score_high": agent.score_high,
+        "episodes": len(agent.returns),
+        "beats_next": row.beats_next,
+        "parents": [str(parent.pk) for parent in parents],
+        "parent_names": [parent.name for parent in parents],
+        "strategy": agent.strategy,
+        "changes": agent.changes,
+        "env_steps": agent.env_steps,
+        "total_env_steps": agent.base_env_steps + agent.env_steps,
+    }
+
+
+def pod_list(tournament_id: int, *, limit: int = 1000, offset: int = 0) -> Page:
+    """The tournament's pods, the newest first."""
+    rows, count = _page(_pods().filter(tournament_id=tournament_id).order_by("-pk"), limit, offset)
+    return {"items": [_pod(row) for row in rows], "count": count}
+
+
+def pod_get(pod_id: int) -> Item | None:
+    row = _pods().filter(pk=pod_id).first()
+    return _pod(row) if row else None
+
+
+def _pods() -> QuerySet[Pod]:
+    return Pod.objects.select_related("agent", "tournament")
+
+
+def _pod(row: Pod) -> Item:
+    agent = row.agent
+    began = row.tournament.started_at
+    return {
+        "id": str(row.pk),
+        "agent": str(agent.pk),
+        "agent_name": agent.name,
+        "status": row.status,
+        "attempt": row.attempt,
+        "worker": row.worker,
+        "slot": row.slot,
+        "device": row.device_kind,
+        "strategy": agent.strategy,
+        "algorithm": agent.algorithm,
+        "env_steps": row.env_steps,
+        "round_env_steps": (row.tournament.spec.get("round") or {}).get("env_steps"),
+        "base_env_steps": agent.base_env_steps,
+        "env_steps_per_second": row.env_steps_per_second,
+        "episodic_return": row.episodic_return,
+        "score": agent.score,
+        "start_seconds": (row.started_at - began).total_seconds() if row.started_at and began else None,
+        "reason": row.reason,
+        "queued_at": _at(row.queued_at),
+        "started_at": _at(row.started_at),
+        "finished_at": _at(row.finished_at),
+    }
+
+
+def event_list(tournament_id: int, *, limit: int = 100, offset: int = 0) -> Page:
+    """What happened, the newest first."""
+    events = Event.objects.filter(tournament_id=tournament_id).select_related("agent").order_by("-pk")
+    rows, count = _page(events, limit, offset)
+    return {"items": [_event(row) for row in rows], "count": count}
+
+
+def event_get(event_id: int) -> Item | None:
+    row = Event.objects.select_related("agent").filter(pk=event_id).first()
+    return _event(row) if row else None
+
+
+def _event(row: Event) -> Item:
+    return {
+        "id": str(row.pk),
+        "at": _at(row.at),
+        "kind": row.kind,
+        "text": row.text,
+        "agent": str(row.agent_id) if row.agent_id else None,
+        "agent_name": row.agent.name if row.agent else None,
+        "pod": str(row.pod_id) if row.pod_id else None,
+    }
+
+
+# Agents
+
+
+def agent_get(agent_id: int) -> Item:
+    """One agent with its ancestry, the eldest first, and its pod's log. Raises Agent.DoesNotExist."""
+    agent = Agent.objects.select_related("tournament", "pod", "entry").get(pk=agent_id)
+    line = ancestry(agent)
+    entry = getattr(agent, "entry", None)
+    return {
+        "id": str(agent.pk),
+        "name": agent.name,
+        "tournament": str(agent.tournament_id),
+        "tournament_name": agent.tournament.name,
+        "env_id": agent.tournament.env_id,
+        "algorithm": agent.algorithm,
+        "color": agent.color,
+        "hyperparameters": agent.hyperparameters,
+        "seed": agent.seed,
+        "strategy": agent.strategy,
+        "changes": agent.changes,
+        "parents": [{"id": str(parent.pk), "name": parent.name} for parent in agent.parents.all()],
+        "ancestry": [_ancestor(member) for member in line],
+        "status": agent.pod.status,
+        "reason": agent.pod.reason,
+        "rank": entry.rank if entry else None,
+        "score": agent.score,
+        "score_low": agent.score_low,
+        "score_high": agent.score_high,
+        "mean": agent.mean,
+        "iqm": agent.iqm,
+        "episodes": len(agent.returns),
+        "returns": agent.returns,
+        "confirmation": agent.confirmation,
+        "env_steps": agent.pod.env_steps,
+        "total_env_steps": agent.base_env_steps + agent.pod.env_steps,
+        "seconds": agent.pod.seconds,
+        "pod": str(agent.pod.pk),
+        "checkpoint": _checkpoint(agent),
+        "log": _log(agent.pod.pk),
+    }
+
+
+def _ancestor(agent: Agent) -> Item:
+    return {
+        "id": str(agent.pk),
+        "name": agent.name,
+        "score": agent.score,
+        "strategy": agent.strategy,
+        "changes": agent.changes,
+    }
+
+
+def _checkpoint(agent: Agent) -> Item | None:
+    if not agent.checkpoint_file:
+        return None
+    return {
+        "size": agent.checkpoint_size,
+        "sha256": agent.checkpoint_sha256,
+        "filename": f"{agent.tournament.env_id}-{agent.name}.safetensors".replace("/", "-"),
+    }
+
+
+def _log(pod_id: int) -> list[Item]:
+    """The last LOG_LINES lines, the eldest first."""
+    rows = PodLogLine.objects.filter(pod_id=pod_id).order_by("-pk")[:LOG_LINES]
+    return [{"at": _at(row.at), "level": row.level, "text": row.text} for row in reversed(rows)]
+
+
+def ancestry(agent: Agent) -> list[Agent]:
+    """The line that the agent's weights come down, from its founder to itself, in one query."""
+    query = """
+        WITH RECURSIVE line(id, step) AS (
+            SELECT %s::bigint, 0
+            UNION ALL
+            SELECT (SELECT min(to_agent_id) FROM tournaments_agent_parents WHERE from_agent_id = line.id), step + 1
+            FROM line WHERE line.id IS NOT NULL AND step < 10000
+        )
+        SELECT agent.* FROM line JOIN tournaments_agent agent ON agent.id = line.id ORDER BY step DESC
+    """
+    return list(Agent.objects.raw(query, [agent.pk]))
+
+
+# Workers
+
+
+def slots_online() -> Item:
+    """Slots by device kind, of the workers heard of lately."""
+    rows = Worker.objects.filter(seen_at__gt=Now() - 3 * LEASE).order_by("name")
+    workers = [
+        {"name": row.name, "device_kind": row.device_kind, "slots": row.slots, "seen_at": _at(row.seen_at)}
+        for row in rows
+    ]
+    totals = {kind: sum(row.slots for row in rows if row.device_kind == kind) for kind in Pod.DeviceKind.values}
+    return {**totals, "workers": workers}
+
+
+# Curves and the whole
+
+
+def agent_curve(agent_id: int, *, points: int | None = 500, from_ancestor: bool = False) -> curves.Curve:
+    """An agent's curve; `points=None` is complete, `from_ancestor` prepends the line that it descends from.
+
+    Raises Agent.DoesNotExist.
+    """
+    agent = Agent.objects.get(pk=agent_id)
+    line = ancestry(agent) if from_ancestor else [agent]
+    found = curves.curves_of([member.pk for member in line])
+    whole = curves.joined(found[member.pk] for member in line if member.pk in found)
+    return whole if points is None else curves.thinned(whole, points)
+
+
+def tournament_curves(tournament_id: int, *, points: int = SNAPSHOT_POINTS) -> dict[str, curves.Curve]:
+    """The return curves of all agents of a tournament, by agent id."""
+    agents = list(Agent.objects.filter(tournament_id=tournament_id).values_list("pk", flat=True))
+    found = curves.curves_of(agents, losses=False)
+    return {str(agent_id): curves.thinned(curve, points) for agent_id, curve in found.items()}
+
+
+def snapshot(tournament_id: int) -> Item:
+    """All that the tournament's page shows. Raises Tournament.DoesNotExist."""
+    return {
+        "tournament": tournament_get(tournament_id),
+        "leaderboard": leaderboard_list(tournament_id),
+        "pods": pod_list(tournament_id),
+        "events": event_list(tournament_id),
+        "curves": tournament_curves(tournament_id),
+    }

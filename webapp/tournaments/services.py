@@ -1,0 +1,191 @@
+"""What people do to tournaments: every write that is not the orchestrator's."""
+
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models.functions import Now
+from pydantic import ValidationError
+
+from podracer_core.errors import SpecError
+from podracer_core.spec import PoolSpec, TournamentSpec
+from webapp.tournaments import clock, dispatch, events, orchestrator, storage
+from webapp.tournaments.errors import TournamentError
+from webapp.tournaments.models import Pod, Tournament, Worker
+
+Status = Tournament.Status
+
+
+def tournament_create(*, owner: User, spec: TournamentSpec, start: bool) -> Tournament:
+    """Store a tournament as a draft, and start it if asked. Raises SpecError for a device that no worker has."""
+    _device_check(spec)
+    with transaction.atomic():
+        tournament = Tournament.objects.create(
+            owner=owner,
+            name=spec.name,
+            env_id=spec.env_id,
+            spec=spec.model_dump(mode="json"),
+            pool_size=spec.pool.size,
+            priority=spec.pool.priority,
+        )
+        if start:
+            tournament_start(tournament_id=tournament.pk)
+            tournament.refresh_from_db()
+    return tournament
+
+
+def _device_check(spec: TournamentSpec) -> None:
+    if spec.pool.device != Pod.DeviceKind.CUDA:
+        return
+    online = Worker.objects.filter(seen_at__gt=Now() - 3 * orchestrator.LEASE)
+    if online.filter(device_kind=Pod.DeviceKind.CUDA).exists():
+        return
+    there = ", ".join(sorted(set(online.values_list("device_kind", flat=True)))) or "no worker at all"
+    raise SpecError([("pool.device", f'no worker with a CUDA device is online (online: {there}); use "auto" or "cpu"')])
+
+
+def _locked(tournament_id: int, verb: str, *allowed: str) -> Tournament:
+    """The tournament, locked, if its state allows `verb`. Raises Tournament.DoesNotExist, TournamentError."""
+    tournament = orchestrator.lock(tournament_id)
+    if tournament is None:
+        raise Tournament.DoesNotExist(f"There is no tournament {tournament_id}.")
+    if tournament.status not in allowed:
+        possible = " or ".join(allowed)
+        raise TournamentError(
+            f"Tournament {tournament.name!r} is {tournament.status} and cannot be {verb}; only {possible} can."
+        )
+    return tournament
+
+
+def tournament_start(*, tournament_id: int) -> None:
+    """Start a draft: it runs, and its pool is filled."""
+    with transaction.atomic():
+        tournament = _locked(tournament_id, "started", Status.DRAFT)
+        now = clock.database_now()
+        tournament.status, tournament.started_at, tournament.running_since = Status.RUNNING, now, now
+        tournament.save()
+        events.record(tournament.pk, "tournament_started", f"{tournament.name} started on {tournament.env_id}.")
+        events.publish(tournament.pk, "status")
+        orchestrator.fill_pool(tournament.pk)
+
+
+def tournament_pause(*, tournament_id: int) -> None:
+    """Pause: running pods save their state within seconds and wait in the queue."""
+    with transaction.atomic():
+        tournament = _locked(tournament_id, "paused", Status.RUNNING)
+        tournament.seconds_before = orchestrator.running_seconds(tournament)
+        tournament.status, tournament.running_since = Status.PAUSED, None
+        tournament.save()
+        events.record(tournament.pk, "paused", "Paused. Running pods save their state and wait.")
+        events.publish(tournament.pk, "status")
+
+
+def tournament_resume(*, tournament_id: int) -> None:
+    """Go on from where the pause left off."""
+    with transaction.atomic():
+        tournament = _locked(tournament_id, "resumed", Status.PAUSED)
+        tournament.status, tournament.running_since = Status.RUNNING, clock.database_now()
+        tournament.save()
+        events.record(tournament.pk, "resumed", "Resumed.")
+        events.publish(tournament.pk, "status")
+        waiting = tournament.pods.filter(status=Pod.Status.QUEUED)
+        for kind in Pod.DeviceKind.values:
+            dispatch.ring(kind, waiting.filter(device_kind=kind).count())
+        orchestrator.fill_pool(tournament.pk)
+
+
+def tournament_stop(*, tournament_id: int) -> None:
+    """Stop for good: what the running pods have is kept, nothing is evaluated."""
+    with transaction.atomic():
+        tournament = _locked(tournament_id, "stopped", Status.DRAFT, Status.RUNNING, Status.PAUSED)
+        orchestrator.end(tournament, Status.STOPPED, "Stopped by hand.", "stopped")
+
+
+def tournament_update(
+    *, tournament_id: int, name: str | None = None, pool_size: int | None = None, priority: int | None = None
+) -> None:
+    """Rename, change the pool's size or the priority. Raises SpecError for values that a spec would refuse."""
+    with transaction.atomic():
+        tournament = orchestrator.lock(tournament_id)
+        if tournament is None:
+            raise Tournament.DoesNotExist(f"There is no tournament {tournament_id}.")
+        if name is not None and name != tournament.name:
+            _rename(tournament, name)
+        if priority is not None and priority != tournament.priority:
+            _check("priority", PoolSpec, "priority", priority)
+            tournament.priority = priority
+        if pool_size is not None and pool_size != tournament.pool_size:
+            _resize(tournament, pool_size)
+        tournament.save()
+        orchestrator.fill_pool(tournament.pk)
+        events.publish(tournament.pk, "status")
+
+
+def _rename(tournament: Tournament, name: str) -> None:
+    _check("name", TournamentSpec, "name", name)
+    name = " ".join(name.split())
+    if not name:
+        raise SpecError([("name", "a tournament needs a name")])
+    events.record(tournament.pk, "renamed", f"Renamed from {tournament.name} to {name}.")
+    tournament.name = name
+
+
+def _resize(tournament: Tournament, pool_size: int) -> None:
+    _check("pool_size", PoolSpec, "size", pool_size)
+    if tournament.status in Tournament.ENDED:
+        raise TournamentError(
+            f"Tournament {tournament.name!r} is {tournament.status}; its pool cannot change any more."
+        )
+    events.record(tournament.pk, "pool_changed", f"Pool {tournament.pool_size} → {pool_size}.")
+    tournament.pool_size = pool_size
+    _shrink(tournament)
+
+
+def _check(field: str, model: type[PoolSpec] | type[TournamentSpec], name: str, value: object) -> None:
+    """Raises SpecError under `field` where the spec's own `name` would refuse `value`."""
+    data: dict[str, object] = {name: value}
+    if model is TournamentSpec:
+        data["env_id"] = "CartPole-v1"
+    try:
+        model.model_validate(data)
+    except ValidationError as error:
+        raise SpecError([(field, f"{error.errors()[0]['msg']}, got {value!r}")]) from None
+
+
+def _shrink(tournament: Tournament) -> None:
+    """Let the youngest pods beyond the pool's size end: those that wait are stopped, running ones end their round."""
+    active = list(
+        tournament.pods.select_for_update(of=("self",))
+        .filter(status__in=Pod.ACTIVE, end_requested=False)
+        .select_related("agent")
+        .order_by("-status", "started_at", "pk")  # RUNNING before QUEUED
+    )
+    for pod in active[tournament.pool_size :]:
+        if pod.status == Pod.Status.QUEUED:
+            orchestrator.stop_queued(tournament, pod, "The pool was made smaller.")
+        else:
+            pod.end_requested = True
+            pod.save(update_fields=["end_requested"])
+
+
+def tournament_delete(*, tournament_id: int) -> None:
+    """Delete a tournament with its files. Pods that still run notice within a second and end."""
+    with transaction.atomic():
+        tournament = orchestrator.lock(tournament_id)
+        if tournament is None:
+            raise Tournament.DoesNotExist(f"There is no tournament {tournament_id}.")
+        events.publish_deleted(tournament.pk)
+        tournament.delete()
+        transaction.on_commit(lambda: storage.delete_folder(storage.folder(tournament_id)))
+
+
+def worker_seen(*, name: str, device_kind: str, slots: int) -> None:
+    """A worker says that it is there."""
+    Worker.objects.update_or_create(
+        name=name, defaults={"device_kind": device_kind, "slots": slots, "seen_at": clock.database_now()}
+    )
+
+
+def worker_gone(*, name: str) -> None:
+    """A worker says that it ends. Also called for one that came back after it was killed."""
+    Worker.objects.filter(name=name).update(seen_at=clock.database_now() - timedelta(days=1))
