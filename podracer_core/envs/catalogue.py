@@ -190,15 +190,20 @@ def environment_check(env_id: str) -> CatalogueEntry:
     """
     if env_id in CATALOGUE:
         return CATALOGUE[env_id]
-    refuse_module_id(env_id)
-    known = registered_ids()
-    if env_id not in known:
-        raise UnknownEnvironmentError(f"Environment {env_id!r} is not known. {suggestion(env_id, known)}")
+    refuse_unknown_id(env_id)
     from podracer_core.envs.probe import probe_environment
 
     entry = probe_environment(env_id)
     check_spaces(env_id, entry.observation_space, entry.action_space)
     return entry
+
+
+def refuse_unknown_id(env_id: str) -> None:
+    """Raises UnknownEnvironmentError, with the nearest ids, where nothing is registered under `env_id`."""
+    refuse_module_id(env_id)
+    known = registered_ids()
+    if env_id not in known:
+        raise UnknownEnvironmentError(f"Environment {env_id!r} is not known. {suggestion(env_id, known)}")
 
 
 def registered_ids() -> list[str]:

@@ -31,7 +31,6 @@ class ClassicControl(VectorEnv):
         arrays: Literal["numpy", "torch"] | None = None,
     ) -> None:
         entry = CATALOGUE[env_id]
-        assert entry.max_episode_steps is not None
         self.env_id, self.num_envs, self.device = env_id, num_envs, torch.device(device)
         self.observation_dim, self.max_episode_steps = entry.observation_dim, entry.max_episode_steps
         self.action_kind, self.action_dim = entry.action_kind, entry.action_dim
@@ -39,6 +38,8 @@ class ClassicControl(VectorEnv):
         if self.action_kind == "continuous":
             self.action_low = torch.tensor(entry.action_space.low, device=self.device)
             self.action_high = torch.tensor(entry.action_space.high, device=self.device)
+        assert entry.max_episode_steps is not None
+        self._limit = entry.max_episode_steps
         self.generator = torch.Generator(device=self.device)
         self._dynamics = DYNAMICS[env_id]
         self._dtype: torch.dtype = getattr(torch, self._dynamics.dtype)
@@ -102,7 +103,7 @@ class ClassicControl(VectorEnv):
         if terminated is None:
             terminated = np.zeros(num_envs, np.bool_)
         elapsed += 1
-        truncated = elapsed >= self.max_episode_steps
+        truncated = elapsed >= self._limit
         obs = np.empty((num_envs, self.observation_dim), np.float32)
         observe(np, new, obs)
         obs_tensor = final_obs = torch.from_numpy(obs)
@@ -128,7 +129,7 @@ class ClassicControl(VectorEnv):
         if terminated is None:
             terminated = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
         self._elapsed.add_(1)
-        truncated = self._elapsed >= self.max_episode_steps
+        truncated = self._elapsed >= self._limit
         ended = terminated | truncated
         final_obs = self._observe(new)
         torch.where(ended, self._starts(self.num_envs), new, out=self._state)

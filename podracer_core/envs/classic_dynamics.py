@@ -140,9 +140,7 @@ def mountain_car_advance(xp: Namespace, state: Array, action: Array, reward: Arr
     return _drive(xp, state, (action - 1.0) * 0.001, goal=0.5)
 
 
-def mountain_car_continuous_advance(
-    xp: Namespace, state: Array, action: Array, reward: Array
-) -> tuple[Array, Array]:
+def mountain_car_continuous_advance(xp: Namespace, state: Array, action: Array, reward: Array) -> tuple[Array, Array]:
     """The push is bounded, but what it costs is not, as in Gymnasium."""
     new, terminated = _drive(xp, state, _clip(xp, action, -1.0, 1.0) * 0.0015, goal=0.45)
     reward[:] = terminated

@@ -64,9 +64,7 @@ class SpaceInfo(BaseModel):
         if self.kind == "multidiscrete":
             return f"MultiDiscrete({list(self.nvec)})"
         if self.kind in ("tuple", "dict"):
-            inner = ", ".join(
-                part.text if self.kind == "tuple" else f"{key}: {part.text}" for key, part in self.parts
-            )
+            inner = ", ".join(part.text if self.kind == "tuple" else f"{key}: {part.text}" for key, part in self.parts)
             return f"{self.kind.title()}({inner})"
         return f"{'Box' if self.kind == 'box' else 'MultiBinary'}{self.shape}"
 
@@ -95,9 +93,7 @@ def describe_space(space: "gymnasium.Space[Any]", env_id: str = "This environmen
         return discrete(int(space.n), int(space.start))
     if isinstance(space, spaces.MultiDiscrete):
         nvec, starts = (tuple(int(v) for v in values.ravel()) for values in (space.nvec, space.start))
-        return SpaceInfo(
-            kind="multidiscrete", shape=space.shape, dtype=str(space.dtype), nvec=nvec, starts=starts
-        )
+        return SpaceInfo(kind="multidiscrete", shape=space.shape, dtype=str(space.dtype), nvec=nvec, starts=starts)
     if isinstance(space, spaces.MultiBinary):
         return SpaceInfo(kind="multibinary", shape=space.shape, dtype="int8")
     if isinstance(space, spaces.Tuple):
@@ -154,9 +150,7 @@ def flatten_observation(space: SpaceInfo, obs: Any) -> Float32Array:
         return np.concatenate([_one_hot(int(v), n) for v, n in zip(values, space.nvec, strict=True)])
     if space.kind in ("tuple", "dict"):
         values = [obs[key] for key, _ in space.parts] if isinstance(obs, Mapping) else list(obs)
-        flat = [
-            flatten_observation(part, value) for (_, part), value in zip(space.parts, values, strict=True)
-        ]
+        flat = [flatten_observation(part, value) for (_, part), value in zip(space.parts, values, strict=True)]
         return np.concatenate(flat)
     array = np.asarray(obs, dtype=np.float32)
     if array.shape != space.shape:

@@ -1,0 +1,215 @@
+"""Several Gymnasium environments stepped one after another, here or in a process of their own. No torch."""
+
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.envs.registration import EnvSpec
+
+from podracer_core.envs.registered import describe, start
+from podracer_core.envs.spaces import Float32Array, check_spaces, flatten_observation
+from podracer_core.errors import EnvError, EnvironmentCrashedError, UnsupportedSpaceError
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+class GroupStep(NamedTuple):
+    """As vector_env.Step, in numpy."""
+
+    obs: Float32Array
+    reward: Float32Array
+    terminated: BoolArray
+    truncated: BoolArray
+    final_obs: Float32Array
+
+
+class Group(Protocol):
+    """What steps a share of the environments: `send_...` starts the work, `receive` waits for the result."""
+
+    def send_reset(self, seeds: list[int]) -> None: ...
+    def send_step(self, actions: npt.NDArray[Any]) -> None: ...
+    def receive(self) -> Any: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Share:
+    """Environments `first` to `first + count` of a vectorised environment."""
+
+    spec: EnvSpec
+    first: int
+    count: int
+
+
+class EnvGroup:
+    """A share of the environments, stepped in this process.
+
+    Raises EnvError and UnsupportedSpaceError at construction, EnvironmentCrashedError from `receive`.
+    """
+
+    def __init__(self, share: Share) -> None:
+        self.first = share.first
+        self.envs = [start(share.spec) for _ in range(share.count)]
+        self.entry = describe(self.envs[0])
+        check_spaces(self.entry.id, self.entry.observation_space, self.entry.action_space)
+        self._episode_steps = np.zeros(share.count, np.int64)
+        self._sent: tuple[str, Any] | None = None
+
+    def send_reset(self, seeds: list[int]) -> None:
+        self._sent = ("reset", seeds)
+
+    def send_step(self, actions: npt.NDArray[Any]) -> None:
+        self._sent = ("step", actions)
+
+    def receive(self) -> Any:
+        assert self._sent is not None
+        name, argument = self._sent
+        return self.reset(argument) if name == "reset" else self.step(argument)
+
+    def reset(self, seeds: list[int]) -> Float32Array:
+        """Returns obs [count, observation_dim]."""
+        return np.stack([self._reset(i, seed) for i, seed in enumerate(seeds)])
+
+    def step(self, actions: npt.NDArray[Any]) -> GroupStep:
+        """actions: int64 [count] counted from 0, or float32 [count, action_dim], clipped to the bounds."""
+        count = len(self.envs)
+        final_obs = np.empty((count, self.entry.observation_dim), np.float32)
+        reward, terminated, truncated = (
+            np.empty(count, np.float32),
+            np.empty(count, bool),
+            np.empty(count, bool),
+        )
+        for i, action in enumerate(self._native(actions)):
+            final_obs[i], reward[i], terminated[i], truncated[i] = self._step(i, action)
+        obs = final_obs
+        (ended,) = (terminated | truncated).nonzero()
+        if ended.size:
+            obs = final_obs.copy()
+            for i in ended.tolist():
+                obs[i] = self._reset(i, None)
+        return GroupStep(obs, reward, terminated, truncated, final_obs)
+
+    def close(self) -> None:
+        for env in self.envs:
+            env.close()
+        self.envs = []
+
+    def _native(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Actions as the environments want them: [count, *shape] of their own dtype."""
+        space = self.envs[0].action_space
+        if self.entry.action_space.kind == "discrete":
+            return actions + self.entry.action_space.start
+        shaped = actions.reshape(len(actions), *self.entry.action_space.shape)
+        native: npt.NDArray[Any] = np.clip(shaped, space.low, space.high).astype(space.dtype)  # type: ignore[attr-defined]
+        return native
+
+    def _step(self, i: int, action: Any) -> tuple[Float32Array, float, bool, bool]:
+        self._episode_steps[i] += 1
+        try:
+            obs, reward, terminated, truncated, _ = self.envs[i].step(action)
+            return (
+                flatten_observation(self.entry.observation_space, obs),
+                float(reward),
+                terminated,
+                truncated,
+            )
+        except Exception as error:  # whatever an environment raises is told to its user as what it is
+            raise self._crash(
+                i, f"at step {self._episode_steps[i]} of an episode, on action {action}", error
+            ) from error
+
+    def _reset(self, i: int, seed: int | None) -> Float32Array:
+        self._episode_steps[i] = 0
+        try:
+            obs, _ = self.envs[i].reset(seed=seed)
+            return flatten_observation(self.entry.observation_space, obs)
+        except Exception as error:  # as in _step
+            raise self._crash(i, "while starting an episode", error) from error
+
+    def _crash(self, i: int, when: str, error: Exception) -> EnvironmentCrashedError:
+        text = " ".join(str(error).split())[:300]
+        what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        return EnvironmentCrashedError(f"{self.entry.id} (environment {self.first + i}) crashed {when}: {what}")
+
+
+class GroupProcess:
+    """A share of the environments, stepped in a fresh interpreter.
+
+    It is no fork, so threads and devices here do not matter; it ends when this process closes its end of the
+    socket, also by being killed.
+    """
+
+    def __init__(self, share: Share) -> None:
+        self._env_id = share.spec.id
+        ours, theirs = socket.socketpair()
+        path = os.pathsep.join(part for part in sys.path if part)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "podracer_core.envs.env_group", str(theirs.fileno())],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                env=os.environ | {"PYTHONPATH": path},
+            )
+        self._connection = Connection(ours.detach())
+        self._connection.send(share)
+
+    def send_reset(self, seeds: list[int]) -> None:
+        self._send(("reset", seeds))
+
+    def send_step(self, actions: npt.NDArray[Any]) -> None:
+        self._send(("step", actions))
+
+    def receive(self) -> Any:
+        """The arrays asked for; raises what the group raised, or that its process died."""
+        try:
+            answer = self._connection.recv()
+        except (EOFError, ConnectionResetError) as error:
+            raise self._lost() from error
+        if isinstance(answer, EnvError):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        """Closes the socket, on which the process ends by itself; one stuck in a step is killed."""
+        self._connection.close()
+        try:
+            self._process.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _send(self, message: tuple[str, Any]) -> None:
+        try:
+            self._connection.send(message)
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise self._lost() from error
+
+    def _lost(self) -> EnvironmentCrashedError:
+        code = self._process.wait()
+        return EnvironmentCrashedError(f"{self._env_id} crashed: the process it ran in ended with code {code}.")
+
+
+def serve(connection: Connection) -> None:
+    """The child: answers each request until the other end closes."""
+    try:
+        group = EnvGroup(connection.recv())
+        while True:
+            name, argument = connection.recv()
+            connection.send(group.reset(argument) if name == "reset" else group.step(argument))
+    except (EnvError, UnsupportedSpaceError) as error:
+        connection.send(error)
+    except (EOFError, ConnectionError, KeyboardInterrupt):
+        return  # the parent is gone, closed us, or is being interrupted along with us
+
+
+if __name__ == "__main__":
+    # Under its importable name, so that what is pickled here is known there.
+    from podracer_core.envs import env_group
+
+    env_group.serve(Connection(int(sys.argv[1])))

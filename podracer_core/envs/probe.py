@@ -1,0 +1,104 @@
+"""What an environment outside the catalogue is, found out in a fresh interpreter and remembered.
+
+`python -m podracer_core.envs.probe ENV_ID` prints a JSON line: {"entry": ...} or {"error": ..., "text": ...}.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from urllib.parse import quote
+
+from pydantic import ValidationError
+
+from podracer_core.envs.catalogue import CatalogueEntry
+from podracer_core.errors import EnvError, UnsupportedSpaceError
+
+TIMEOUT = 60.0
+"""Seconds an environment may take to start; the slowest known (MuJoCo, first import) takes about 5."""
+
+_found: dict[str, CatalogueEntry] = {}
+
+
+def probe_environment(env_id: str) -> CatalogueEntry:
+    """The entry of a registered id: from memory, from the disk, else from a subprocess.
+
+    Failures are not remembered: installing what was missing helps at once.
+    Raises EnvError, UnsupportedSpaceError.
+    """
+    entry = _found.get(env_id) or _read(env_id)
+    if entry is None:
+        entry = _run(env_id)
+        _write(env_id, entry)
+    _found[env_id] = entry
+    return entry
+
+
+def _run(env_id: str) -> CatalogueEntry:
+    root = str(Path(__file__).parents[2])
+    path = os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH")) if part)
+    environ = os.environ | {"PYTHONPATH": path, "PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy"}
+    command = [sys.executable, "-m", "podracer_core.envs.probe", env_id]
+    try:
+        done = subprocess.run(
+            command, env=environ, capture_output=True, text=True, timeout=TIMEOUT, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired as error:
+        raise EnvError(f"{env_id} did not start within {TIMEOUT:.0f} seconds.") from error
+    return _answer(env_id, done)
+
+
+def _answer(env_id: str, done: "subprocess.CompletedProcess[str]") -> CatalogueEntry:
+    """Reads the last line printed. A process that died without one (a crash below Python) is told apart."""
+    lines = done.stdout.strip().splitlines()
+    if done.returncode != 0 or not lines:
+        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        raise EnvError(f"{env_id} does not start: its process ended with code {done.returncode} ({last[:300]}).")
+    answer = json.loads(lines[-1])
+    if "entry" in answer:
+        return CatalogueEntry.model_validate(answer["entry"])
+    raise (UnsupportedSpaceError if answer["error"] == "UnsupportedSpaceError" else EnvError)(answer["text"])
+
+
+def _cache_file(env_id: str) -> Path:
+    home = os.environ.get("PODRACER_HOME")
+    folder = Path(home) / "cache" if home else Path.home() / ".cache" / "podracer"
+    return folder / "environments" / f"{quote(env_id, safe='')}-gymnasium-{version('gymnasium')}.json"
+
+
+def _read(env_id: str) -> CatalogueEntry | None:
+    try:
+        return CatalogueEntry.model_validate_json(_cache_file(env_id).read_bytes())
+    except (OSError, ValidationError):  # absent, unreadable, or written by another version: probe again
+        return None
+
+
+def _write(env_id: str, entry: CatalogueEntry) -> None:
+    file = _cache_file(env_id)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as part:
+            part.write(entry.model_dump_json())
+        Path(part.name).replace(file)
+    except OSError:  # a home that cannot be written costs the next process a probe, nothing else
+        return
+
+
+def main(env_id: str) -> None:
+    """The subprocess."""
+    from podracer_core.envs.registered import describe, registered_spec, start
+
+    try:
+        env = start(registered_spec(env_id))
+        answer: dict[str, object] = {"entry": describe(env).model_dump(mode="json")}
+        env.close()
+    except EnvError as error:
+        answer = {"error": type(error).__name__, "text": str(error)}
+    sys.stdout.write("\n" + json.dumps(answer) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

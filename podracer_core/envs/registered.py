@@ -1,0 +1,66 @@
+"""Environments that Gymnasium registers: how to start one, and what one is. No torch."""
+
+import contextlib
+import io
+import warnings
+from typing import Any
+
+import gymnasium
+from gymnasium.envs.registration import EnvSpec
+
+from podracer_core.envs.catalogue import CATALOGUE, CatalogueEntry, refuse_unknown_id
+from podracer_core.envs.spaces import describe_space
+from podracer_core.errors import EnvError
+
+
+def registered_spec(env_id: str) -> EnvSpec:
+    """Raises UnknownEnvironmentError, with the nearest ids."""
+    refuse_unknown_id(env_id)
+    return gymnasium.registry[env_id]
+
+
+def start(spec: EnvSpec) -> "gymnasium.Env[Any, Any]":
+    """The environment without Gymnasium's passive checker, which doubles the cost of a cheap step.
+
+    Raises EnvError saying what is missing, or what it raised.
+    """
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")  # such as "a newer version exists", which is the user's choice
+            return gymnasium.make(spec, disable_env_checker=True)
+    except ModuleNotFoundError as error:
+        raise EnvError(f"{spec.id} needs the Python package {error.name!r}, which is not installed.") from error
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise EnvError(f"{spec.id} needs a package that is not installed: {_sentence(error)}") from error
+    except Exception as error:  # an environment's constructor may raise anything
+        raise EnvError(f"{spec.id} does not start: {type(error).__name__}: {_sentence(error)}") from error
+
+
+def _sentence(error: Exception) -> str:
+    """The error's text on one line, of at most 300 characters."""
+    text = " ".join(str(error).split()) or "no further text"
+    return text if len(text) <= 300 else text[:297] + "..."
+
+
+def describe(env: "gymnasium.Env[Any, Any]") -> CatalogueEntry:
+    """What a started environment is. Raises UnsupportedSpaceError where a space cannot be told as data."""
+    assert env.spec is not None
+    if env.spec.id in CATALOGUE:
+        return CATALOGUE[env.spec.id]
+    return CatalogueEntry(
+        id=env.spec.id,
+        kind=_kind(env.spec),
+        observation_space=describe_space(env.observation_space, env.spec.id),
+        action_space=describe_space(env.action_space, env.spec.id),
+        max_episode_steps=env.spec.max_episode_steps,
+        solved_score=env.spec.reward_threshold,
+    )
+
+
+def _kind(spec: EnvSpec) -> str:
+    """Gymnasium's own family (toy text, box2d, mujoco ...), else the package it comes from."""
+    entry_point = spec.entry_point
+    module = entry_point.split(":")[0] if isinstance(entry_point, str) else getattr(entry_point, "__module__", "")
+    parts = module.split(".")
+    family = parts[2] if parts[:2] == ["gymnasium", "envs"] and len(parts) > 2 else parts[0]
+    return family.replace("_", " ") or "other"
