@@ -1,0 +1,163 @@
+"""Multilayer perceptrons with parameters in one flat vector and a backward pass of their own.
+
+Small networks are bound by the number of operations, not by arithmetic. So there is no autograd graph: the
+backward pass is written out (three operations a layer), gradients land in views of one flat vector, and
+clipping and Adam are a few operations on that vector, however many layers there are.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+_aten = torch.ops.aten
+
+
+class Activation(NamedTuple):
+    """forward(x) -> y, and backward(grad_y, x, y) -> grad_x."""
+
+    forward: Callable[[Tensor], Tensor]
+    backward: Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+_tanh_backward = _aten.tanh_backward.default
+_relu_backward = _aten.threshold_backward.default
+_elu_backward = _aten.elu_backward.default
+_silu_backward = _aten.silu_backward.default
+
+ACTIVATIONS: dict[str, Activation] = {
+    "tanh": Activation(torch.tanh, lambda grad, x, y: _tanh_backward(grad, y)),
+    "relu": Activation(torch.relu, lambda grad, x, y: _relu_backward(grad, y, 0)),
+    "elu": Activation(torch.nn.functional.elu, lambda grad, x, y: _elu_backward(grad, 1, 1, 1, False, x)),
+    "silu": Activation(torch.nn.functional.silu, lambda grad, x, y: _silu_backward(grad, x)),
+}
+
+
+def mlp_sizes(inputs: int, hidden_size: int, num_layers: int, outputs: int) -> list[int]:
+    """Widths from input to output with `num_layers` hidden layers between."""
+    return [inputs, *[hidden_size] * num_layers, outputs]
+
+
+def parameter_count(sizes: Sequence[int]) -> int:
+    return sum((inputs + 1) * outputs for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True))
+
+
+class Mlp:
+    """Linear layers with an activation between them, over views of flat vectors.
+
+    sizes: widths from input to output
+    parameters, gradients: [parameter_count(sizes)] each; layer by layer, weight [inputs, outputs] then bias
+    """
+
+    def __init__(self, sizes: Sequence[int], activation: str, parameters: Tensor, gradients: Tensor) -> None:
+        self.sizes = list(sizes)
+        self.activation = ACTIVATIONS[activation]
+        self.weights, self.biases = _views(sizes, parameters)
+        self.weight_gradients, self.bias_gradients = _views(sizes, gradients)
+        self._kept: list[tuple[Tensor, Tensor]] = []
+
+    def initialise(self, output_gain: float, generator: torch.Generator) -> None:
+        """Orthogonal weights (Saxe et al. 2014), gain sqrt(2) inside and `output_gain` at the end; biases 0."""
+        for index, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            last = index == len(self.weights) - 1
+            weight.copy_(_orthogonal(weight.shape, output_gain if last else math.sqrt(2), generator))
+            bias.zero_()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x: [batch, inputs]. Returns [batch, outputs]; keeps nothing."""
+        activate = self.activation.forward
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = activate(torch.addmm(bias, x, weight))
+        return torch.addmm(self.biases[-1], x, self.weights[-1])
+
+    def forward_keep(self, x: Tensor) -> Tensor:
+        """As `forward`, keeping what `backward` needs."""
+        activate = self.activation.forward
+        self._kept = [(x, x)]
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            before = torch.addmm(bias, x, weight)
+            x = activate(before)
+            self._kept.append((before, x))
+        return torch.addmm(self.biases[-1], x, self.weights[-1])
+
+    def backward(self, gradient: Tensor) -> None:
+        """gradient: [batch, outputs] of the loss by what `forward_keep` returned. Overwrites the gradients."""
+        derive = self.activation.backward
+        for index in range(len(self.weights) - 1, -1, -1):
+            before, inputs = self._kept[index]
+            torch.mm(inputs.t(), gradient, out=self.weight_gradients[index])
+            torch.sum(gradient, 0, out=self.bias_gradients[index])
+            if index:
+                gradient = derive(torch.mm(gradient, self.weights[index].t()), before, inputs)
+        self._kept = []
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Views by name, `0.weight` [outputs, inputs] and `0.bias` and so on, as torch's Linear names them."""
+        named = {}
+        for index, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            named[f"{index}.weight"], named[f"{index}.bias"] = weight.t(), bias
+        return named
+
+
+class ActorCritic:
+    """A policy network and a value network of the same shape that share nothing but their flat vectors.
+
+    log_std: [action_dim], a parameter of a continuous policy, or None
+    """
+
+    def __init__(
+        self,
+        *,
+        observation_dim: int,
+        action_dim: int,
+        continuous: bool,
+        hidden_size: int,
+        num_layers: int,
+        activation: str,
+        device: torch.device,
+    ) -> None:
+        actor_sizes = mlp_sizes(observation_dim, hidden_size, num_layers, action_dim)
+        critic_sizes = mlp_sizes(observation_dim, hidden_size, num_layers, 1)
+        lengths = [parameter_count(actor_sizes), parameter_count(critic_sizes), action_dim if continuous else 0]
+        self.parameters = torch.zeros(sum(lengths), device=device)
+        self.gradients = torch.zeros_like(self.parameters)
+        actor, critic, log_std = self.parameters.split(lengths)
+        actor_grad, critic_grad, log_std_grad = self.gradients.split(lengths)
+        self.actor = Mlp(actor_sizes, activation, actor, actor_grad)
+        self.critic = Mlp(critic_sizes, activation, critic, critic_grad)
+        self.log_std = log_std if continuous else None
+        self.log_std_gradient = log_std_grad if continuous else None
+
+    def initialise(self, seed: int) -> None:
+        """The same weights for the same seed on every device; the policy starts near uniform."""
+        generator = torch.Generator().manual_seed(seed)
+        self.actor.initialise(0.01, generator)
+        self.critic.initialise(1.0, generator)
+        if self.log_std is not None:
+            self.log_std.zero_()
+
+    def value(self, obs: Tensor) -> Tensor:
+        """obs: [batch, observation_dim]. Returns [batch]."""
+        return self.critic.forward(obs).squeeze(1)
+
+
+def _views(sizes: Sequence[int], flat: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    weights, biases = [], []
+    start = 0
+    for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True):
+        middle, end = start + inputs * outputs, start + (inputs + 1) * outputs
+        weights.append(flat[start:middle].view(inputs, outputs))
+        biases.append(flat[middle:end])
+        start = end
+    return weights, biases
+
+
+def _orthogonal(shape: torch.Size, gain: float, generator: torch.Generator) -> Tensor:
+    """[rows, columns] with orthonormal rows or columns, whichever are fewer, times `gain`; on the CPU."""
+    rows, columns = shape
+    drawn = torch.randn(max(rows, columns), min(rows, columns), generator=generator)
+    q, r = torch.linalg.qr(drawn)
+    q = q * r.diagonal().sign()  # makes the draw uniform over orthogonal matrices
+    return gain * (q if rows >= columns else q.t())
