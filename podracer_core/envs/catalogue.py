@@ -16,12 +16,28 @@ Backend = Literal["batched", "gymnasium"]
 """batched: our own arrays for all environments at once; gymnasium: the registered environment, many times."""
 
 
+DEFAULT_NUM_ENVS = 8
+
+DEFAULTS: dict[str, dict[str, float | int | bool | str]] = {
+    "ppo": {
+        "num_steps": 256,
+        "num_epochs": 10,
+        "num_minibatches": 32,
+        "norm_obs": True,
+        "norm_reward": True,
+    }
+}
+"""Hyperparameters by algorithm for environments that are not in the catalogue."""
+
+
 class CatalogueEntry(BaseModel):
     """What is known of an environment before it runs.
 
     max_episode_steps: None where nothing truncates
     solved_score: mean return that counts as solved (Gymnasium's reward_threshold, or our target), or None
+    max_score: the highest return that an episode can give, or None where that is not known
     default_env_steps: bound of one training run
+    default_round_env_steps: how long one pod of a tournament trains unless told otherwise
     num_envs: environments a pod steps at once unless told otherwise
     defaults: tuned hyperparameters by algorithm, laid over the algorithm's own defaults
     """
@@ -35,8 +51,10 @@ class CatalogueEntry(BaseModel):
     max_episode_steps: int | None
     solved_score: float | None
     backends: tuple[Backend, ...] = ("gymnasium",)
+    max_score: float | None = None
     default_env_steps: int = 1_000_000
-    num_envs: int = 8
+    default_round_env_steps: int = 200_000
+    num_envs: int = DEFAULT_NUM_ENVS
     defaults: dict[str, dict[str, float | int | bool | str]] = {}
 
     @property
@@ -64,6 +82,8 @@ CATALOGUE: dict[str, CatalogueEntry] = {
         action_space=discrete(2),
         max_episode_steps=500,
         solved_score=475.0,
+        max_score=500.0,
+        default_round_env_steps=100_000,
         default_env_steps=500_000,
         num_envs=8,
         defaults={
@@ -88,6 +108,8 @@ CATALOGUE: dict[str, CatalogueEntry] = {
         action_space=discrete(3),
         max_episode_steps=500,
         solved_score=-100.0,
+        max_score=0.0,
+        default_round_env_steps=200_000,
         default_env_steps=1_000_000,
         num_envs=16,
         defaults={
@@ -107,6 +129,8 @@ CATALOGUE: dict[str, CatalogueEntry] = {
         action_space=discrete(3),
         max_episode_steps=200,
         solved_score=-110.0,
+        max_score=0.0,
+        default_round_env_steps=300_000,
         default_env_steps=1_000_000,
         num_envs=16,
         defaults={
@@ -126,6 +150,8 @@ CATALOGUE: dict[str, CatalogueEntry] = {
         action_space=box([-1.0], [1.0]),
         max_episode_steps=999,
         solved_score=90.0,
+        max_score=100.0,
+        default_round_env_steps=200_000,
         default_env_steps=500_000,
         num_envs=8,
         defaults={
@@ -152,6 +178,8 @@ CATALOGUE: dict[str, CatalogueEntry] = {
         action_space=box([-2.0], [2.0]),
         max_episode_steps=200,
         solved_score=-200.0,
+        max_score=0.0,
+        default_round_env_steps=200_000,
         default_env_steps=1_000_000,
         num_envs=16,
         defaults={
@@ -166,6 +194,18 @@ CATALOGUE: dict[str, CatalogueEntry] = {
         },
     ),
 }
+
+
+def default_num_envs(env_id: str, algorithm: str) -> int:
+    """Environments that a pod of `algorithm` steps at once; what an id outside the catalogue gets too."""
+    entry = CATALOGUE.get(env_id)
+    return entry.num_envs if entry else DEFAULT_NUM_ENVS
+
+
+def default_hyperparameters(env_id: str, algorithm: str) -> dict[str, float | int | bool | str]:
+    """What to lay over the algorithm's own defaults: tuned for the catalogue's ids, careful for others."""
+    entry = CATALOGUE.get(env_id)
+    return dict((entry.defaults if entry else DEFAULTS).get(algorithm, {}))
 
 
 def catalogue_list() -> list[CatalogueEntry]:
