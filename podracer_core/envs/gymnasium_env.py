@@ -13,7 +13,7 @@ from podracer_core.envs.env_group import EnvGroup, Group, GroupProcess, GroupSte
 from podracer_core.envs.registered import registered_spec
 from podracer_core.envs.vector_env import Step, VectorEnv
 
-ROUND_TRIP = 150e-6
+ROUND_TRIP = 200e-6
 """Seconds that a step costs more when processes take it: send, wake, answer, on two cores."""
 
 _seconds_per_step: dict[str, float] = {}

@@ -40,9 +40,7 @@ def policies(env_id: str) -> dict[str, Policy]:
             "lowest": lambda obs, rng: np.zeros(len(obs), np.int64),
             "highest": lambda obs, rng: np.full(len(obs), last),
             "pump": lambda obs, rng: np.where(obs[:, v] > 0, last, 0),
-            "balance": lambda obs, rng: np.where(
-                obs @ np.resize([0.1, 0.3, 1.0, 0.5], obs.shape[1]) > 0, last, 0
-            ),
+            "balance": lambda obs, rng: np.where(obs @ np.resize([0.1, 0.3, 1.0, 0.5], obs.shape[1]) > 0, last, 0),
         }
     extremes = np.array([-1e15, -1e3, -2.0, -1.0, -1e-30, 0.0, 1.0, 2.0, 1e3])
     return {
@@ -161,9 +159,7 @@ def test_whole_episodes_end_when_gymnasiums_do(env_id: str, arrays: str, policy:
         ("Pendulum-v1", "random", 100),
     ],
 )
-def test_episodes_left_alone_stay_equal_to_gymnasiums(
-    env_id: str, arrays: str, policy: str, num_steps: int
-) -> None:
+def test_episodes_left_alone_stay_equal_to_gymnasiums(env_id: str, arrays: str, policy: str, num_steps: int) -> None:
     compare(env_id, arrays, 3, policies(env_id)[policy], num_steps, resync=False)
 
 

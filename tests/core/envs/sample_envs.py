@@ -1,0 +1,96 @@
+"""Environments with one peculiarity each, registered by the tests under `podracer-tests/...`."""
+
+import os
+import time
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+
+class Sample(gymnasium.Env):
+    """Observes how many steps its episode has; ends after 4."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (1,), np.float32)
+    action_space: spaces.Space = spaces.Discrete(3)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.count = 0
+        return self.observe(), {}
+
+    def step(self, action: Any) -> Any:
+        assert self.action_space.contains(action), action
+        self.count += 1
+        return self.observe(), self.reward(action), self.count == 4, False, {}
+
+    def observe(self) -> Any:
+        return np.array([self.count], np.float32)
+
+    def reward(self, action: Any) -> float:
+        return 1.0
+
+
+class Crashing(Sample):
+    """Divides by zero on action 2 in step 3."""
+
+    def reward(self, action: Any) -> float:
+        return 1 / (0 if self.count == 3 and action == 2 else 1)
+
+
+class CrashingReset(Sample):
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        raise RuntimeError("no level left")
+
+
+class Dying(Sample):
+    """Takes its whole process down on step 2."""
+
+    def reward(self, action: Any) -> float:
+        if self.count == 2:
+            os._exit(3)
+        return 1.0
+
+
+class Slow(Sample):
+    """A step costs 3 ms of computing."""
+
+    def reward(self, action: Any) -> float:
+        until = time.perf_counter() + 0.003
+        while time.perf_counter() < until:
+            pass
+        return 1.0
+
+
+class StartsAtMinusOne(Sample):
+    action_space = spaces.Discrete(3, start=-1)
+
+    def reward(self, action: Any) -> float:
+        return float(action)
+
+
+class Matrix(Sample):
+    """Acts with a matrix of float64 in unlike bounds; the reward is its sum."""
+
+    low, high = np.array([[-3.0, 0.0], [0.0, 0.0]]), np.array([[5.0, 1.0], [2.0, 1.0]])
+    action_space = spaces.Box(low, high, dtype=np.float64)
+
+    def reward(self, action: Any) -> float:
+        return float(action.sum())
+
+
+class MultiDiscreteActions(Sample):
+    action_space = spaces.MultiDiscrete([2, 3])
+
+
+class Unbounded(Sample):
+    action_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+
+
+class Image(Sample):
+    observation_space = spaces.Box(0, 255, (96, 96, 3), np.uint8)
+
+
+class Words(Sample):
+    observation_space = spaces.Text(5)
