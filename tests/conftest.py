@@ -1,10 +1,37 @@
 """What all tests share: the environment for programs that work beside the test, and the browser."""
 
 import os
+import shutil
 
 import pytest
 from django.conf import settings
 from django.db import connection
+
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def chromium_find() -> str | None:
+    """The Chromium to drive: PODRACER_CHROMIUM, else the system's."""
+    names = [name for name in (os.environ.get("PODRACER_CHROMIUM"), *CHROMIUMS) if name]
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Browser tests are left out on a machine without Chromium, but never in CI, where that would hide them."""
+    if item.get_closest_marker("browser") is None or chromium_find() is not None:
+        return
+    reason = f"no Chromium here: install one ({', '.join(CHROMIUMS)}) or set PODRACER_CHROMIUM to its path"
+    if os.environ.get("CI") or os.environ.get("PODRACER_REQUIRE_BROWSER"):
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of the Chromium that browser tests drive."""
+    path = chromium_find()
+    assert path is not None, "tests that use this fixture carry the marker browser"
+    return path
 
 
 @pytest.fixture

@@ -32,10 +32,11 @@ def _services_start() -> None:
         atexit.register(valkey.stop)
 
 
+# Set in programs that a test starts, and to any value by `make test-core`, which needs no services.
 if "PODRACER_TESTS_HOME" not in os.environ:
     _services_start()
 
-from webapp.settings import *  # noqa: E402, F403
+from webapp.settings import *  # noqa: E402, F403 - settings are their module's names
 
 # No collectstatic before tests, and the cheapest hash for the passwords that they make.
 STORAGES = STORAGES | {  # noqa: F405

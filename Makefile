@@ -1,0 +1,60 @@
+# Podracer. `make run` needs Python >= 3.11 and make, nothing else.
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+# The machine's own choice first. Each is asked whether it will do: a name may mislead, or start nothing.
+FIND_PYTHON := for name in python3 python3.13 python3.12 python3.11; do \
+    "$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2> /dev/null \
+    && { echo "$$name"; break; }; done
+
+.PHONY: run worker test test-core lint format bench lock clean
+
+run: $(VENV)/.stamp ## The dashboard with a worker, on http://127.0.0.1:8000
+	@$(PYTHON) -m webapp.embedded
+
+worker: $(VENV)/.stamp ## A worker alone, for DATABASE_URL and REDIS_URL
+	@$(PYTHON) -m workers
+
+test: $(VENV)/.stamp-dev ## Every test, on a PostgreSQL and a Valkey of its own
+	@$(PYTHON) -m pytest $(ARGS)
+
+test-core: $(VENV)/.stamp-dev ## The tests of podracer_core: no web, no database
+	@PODRACER_TESTS_HOME=none $(PYTHON) -m pytest tests/core $(ARGS)
+
+lint: $(VENV)/.stamp-dev ## Style, types, who may import whom, containers
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy podracer_core workers webapp
+	@$(VENV)/bin/lint-imports
+	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	@$(VENV)/bin/hadolint Dockerfile
+
+format: $(VENV)/.stamp-dev
+	@$(VENV)/bin/ruff check --fix-only --quiet .
+	@$(VENV)/bin/ruff format .
+
+bench: $(VENV)/.stamp-dev ## Speed, measured
+	@$(PYTHON) -m benchmarks $(ARGS)
+
+lock: $(VENV)/.stamp-dev ## Pin every package anew
+	@deploy/lock.sh
+
+clean:
+	rm -rf $(VENV)
+
+$(VENV)/bin/python:
+	@python=$$($(FIND_PYTHON)); \
+	if [ -z "$$python" ]; then \
+	    echo "Podracer needs Python 3.11 or newer with venv: install python3 and python3-venv." >&2; exit 1; \
+	fi; \
+	"$$python" -m venv --clear $(VENV)
+
+$(VENV)/.stamp: requirements.txt | $(VENV)/bin/python
+	@echo "Installing Podracer's packages into $(VENV); this takes a few minutes once."
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+$(VENV)/.stamp-dev: requirements-dev.txt $(VENV)/.stamp
+	@echo "Installing what tests and checks need into $(VENV)."
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
