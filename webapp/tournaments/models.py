@@ -174,6 +174,7 @@ class Pod(models.Model):
     queued_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, help_text="of the first attempt")
     claimed_at = models.DateTimeField(null=True, help_text="of the current attempt")
+    stepping_since = models.DateTimeField(null=True, help_text="first env step of the current attempt")
     finished_at = models.DateTimeField(null=True)
 
     class Meta:

@@ -210,6 +210,8 @@ def _pod(row: Pod) -> Item:
         "score": agent.score,
         "start_seconds": (row.started_at - began).total_seconds() if row.started_at and began else None,
         "reason": row.reason,
+        "seconds": row.seconds,
+        "stepping_since": _at(row.stepping_since),
         "queued_at": _at(row.queued_at),
         "started_at": _at(row.started_at),
         "finished_at": _at(row.finished_at),

@@ -1,7 +1,5 @@
 """What people do to tournaments: every write that is not the orchestrator's."""
 
-from datetime import timedelta
-
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.functions import Now
@@ -9,7 +7,7 @@ from pydantic import ValidationError
 
 from podracer_core.errors import SpecError
 from podracer_core.spec import PoolSpec, TournamentSpec
-from webapp.tournaments import clock, dispatch, events, orchestrator, storage
+from webapp.tournaments import clock, dispatch, endings, events, orchestrator, storage
 from webapp.tournaments.errors import TournamentError
 from webapp.tournaments.models import Pod, Tournament, Worker
 
@@ -73,7 +71,7 @@ def tournament_pause(*, tournament_id: int) -> None:
     """Pause: running pods save their state within seconds and wait in the queue."""
     with transaction.atomic():
         tournament = _locked(tournament_id, "paused", Status.RUNNING)
-        tournament.seconds_before = orchestrator.running_seconds(tournament)
+        tournament.seconds_before = endings.running_seconds(tournament)
         tournament.status, tournament.running_since = Status.PAUSED, None
         tournament.save()
         events.record(tournament.pk, "paused", "Paused. Running pods save their state and wait.")
@@ -98,7 +96,7 @@ def tournament_stop(*, tournament_id: int) -> None:
     """Stop for good: what the running pods have is kept, nothing is evaluated."""
     with transaction.atomic():
         tournament = _locked(tournament_id, "stopped", Status.DRAFT, Status.RUNNING, Status.PAUSED)
-        orchestrator.end(tournament, Status.STOPPED, "Stopped by hand.", "stopped")
+        endings.end(tournament, Status.STOPPED, "Stopped by hand.", "stopped")
 
 
 def tournament_update(
@@ -162,7 +160,7 @@ def _shrink(tournament: Tournament) -> None:
     )
     for pod in active[tournament.pool_size :]:
         if pod.status == Pod.Status.QUEUED:
-            orchestrator.stop_queued(tournament, pod, "The pool was made smaller.")
+            endings.stop_queued(tournament, pod, "The pool was made smaller.")
         else:
             pod.end_requested = True
             pod.save(update_fields=["end_requested"])
@@ -179,6 +177,11 @@ def tournament_delete(*, tournament_id: int) -> None:
         transaction.on_commit(lambda: storage.delete_folder(storage.folder(tournament_id)))
 
 
+def worker_started(*, name: str) -> None:
+    """A worker starts under a name that is its own: what an earlier process of that name ran is lost, not running."""
+    Pod.objects.filter(worker=name, status=Pod.Status.RUNNING).update(lease_until=Now() - orchestrator.LEASE)
+
+
 def worker_seen(*, name: str, device_kind: str, slots: int) -> None:
     """A worker says that it is there."""
     Worker.objects.update_or_create(
@@ -187,5 +190,5 @@ def worker_seen(*, name: str, device_kind: str, slots: int) -> None:
 
 
 def worker_gone(*, name: str) -> None:
-    """A worker says that it ends. Also called for one that came back after it was killed."""
-    Worker.objects.filter(name=name).update(seen_at=clock.database_now() - timedelta(days=1))
+    """A worker says that it ends."""
+    Worker.objects.filter(name=name).delete()

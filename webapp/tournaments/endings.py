@@ -1,0 +1,237 @@
+"""How pods and tournaments end, and what is kept of them. Called with the tournament's and the pod's rows locked."""
+
+import re
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, Sum
+
+from podracer_core.progress import Evaluation, Outcome, PodResult
+from podracer_core.tournament.stopping import Standing, stop_reason
+from webapp.tournaments import board, clock, dispatch, events, sentences
+from webapp.tournaments.models import Agent, Pod, PodLogLine, Tournament
+
+MAX_LOSSES = 3
+"""A pod that was lost this often is FAILED."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFiles:
+    """What a pod's end left in storage; names are "" where nothing was written."""
+
+    checkpoint_file: str = ""
+    checkpoint_sha256: str = ""
+    checkpoint_size: int = 0
+    state_file: str = ""
+
+
+def pod_end(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
+    """Take what a pod ended with."""
+    pod.env_steps, pod.seconds = result.env_steps, result.seconds
+    _END[result.outcome](tournament, pod, result, files)
+
+
+def log(*, pod_id: int, text: str, level: str = "info") -> None:
+    """Add a line to a pod's log."""
+    PodLogLine.objects.create(pod_id=pod_id, text=text, level=level)
+
+
+def _end_finished(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
+    assert result.evaluation is not None
+    agent = pod.agent
+    _keep(agent, result, files)
+    _score(agent, result.evaluation, result.confirmation)
+    agent.save()
+    end_pod(pod, Pod.Status.FINISHED)
+    board.consider(tournament, pod, agent)
+    target = tournament.parsed_spec.stop.score
+    if target is not None and result.confirmation is not None:
+        confirmed = result.confirmation.score >= target
+        shown = sentences.score(
+            result.confirmation.score, result.confirmation.score_low, result.confirmation.score_high
+        )
+        text = (
+            f"{agent.name} {'holds' if confirmed else 'misses'} the target of {sentences.number(target)}: "
+            f"{shown} over {result.confirmation.episodes} further episodes."
+        )
+        kind = "target_confirmed" if confirmed else "target_missed"
+        events.record(tournament.pk, kind, text, agent=agent, pod=pod)
+
+
+def _end_stopped(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
+    _keep(pod.agent, result, files)
+    pod.agent.save()
+    end_pod(pod, Pod.Status.STOPPED, tournament.reason)
+
+
+def _end_paused(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
+    """Back into the queue from the state that it saved; nothing is charged for a pause."""
+    if files.state_file:
+        pod.state_file, pod.state_env_steps, pod.state_seconds = (
+            files.state_file,
+            result.env_steps,
+            result.seconds,
+        )
+    requeue(tournament, pod)
+
+
+def _end_failed(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
+    if result.retryable:
+        retry_or_fail(tournament, pod, result.reason)
+        return
+    _keep(pod.agent, result, files)
+    pod.agent.save()
+    _fail(tournament, pod, result.reason)
+
+
+_END = {
+    Outcome.FINISHED: _end_finished,
+    Outcome.STOPPED: _end_stopped,
+    Outcome.PAUSED: _end_paused,
+    Outcome.FAILED: _end_failed,
+}
+
+
+def _keep(agent: Agent, result: PodResult, files: StoredFiles) -> None:
+    agent.env_steps, agent.seconds = result.env_steps, result.seconds
+    if files.checkpoint_file:
+        agent.checkpoint_file = files.checkpoint_file
+        agent.checkpoint_sha256 = files.checkpoint_sha256
+        agent.checkpoint_size = files.checkpoint_size
+    if files.state_file:
+        agent.state_file = files.state_file
+
+
+def _score(agent: Agent, evaluation: Evaluation, confirmation: Evaluation | None) -> None:
+    agent.score = clock.finite(evaluation.score)
+    agent.score_low = clock.finite(evaluation.score_low)
+    agent.score_high = clock.finite(evaluation.score_high)
+    agent.mean, agent.iqm = clock.finite(evaluation.mean), clock.finite(evaluation.iqm)
+    agent.returns = [clock.finite(value) for value in evaluation.returns]
+    agent.scored_at = clock.database_now()
+    if confirmation is not None:
+        agent.confirmation = {
+            "score": clock.finite(confirmation.score),
+            "score_low": clock.finite(confirmation.score_low),
+            "score_high": clock.finite(confirmation.score_high),
+            "episodes": confirmation.episodes,
+        }
+
+
+def end_pod(pod: Pod, status: str, reason: str = "") -> None:
+    pod.status, pod.reason = status, reason
+    pod.lease_until = None
+    pod.env_steps_per_second = 0
+    pod.finished_at = clock.database_now()
+    pod.state_file = ""
+    pod.save()
+    events.publish(pod.tournament_id, "pod", pod.pk)
+
+
+def requeue(tournament: Tournament, pod: Pod) -> None:
+    if tournament.status in Tournament.ENDED:
+        stop_queued(tournament, pod, tournament.reason)
+        return
+    pod.status, pod.lease_until, pod.env_steps_per_second = Pod.Status.QUEUED, None, 0
+    pod.env_steps, pod.seconds = pod.state_env_steps, pod.state_seconds
+    pod.worker, pod.slot = "", None
+    pod.save()
+    events.publish(tournament.pk, "pod", pod.pk)
+    if tournament.status == Tournament.Status.RUNNING:
+        dispatch.ring(pod.device_kind)
+
+
+def stop_queued(tournament: Tournament, pod: Pod, reason: str) -> None:
+    """End a pod that is not running, keeping what its last saved state has. Both rows are locked."""
+    agent = pod.agent
+    if pod.state_file:
+        agent.state_file, agent.env_steps, agent.seconds = (
+            pod.state_file,
+            pod.state_env_steps,
+            pod.state_seconds,
+        )
+        agent.save(update_fields=["state_file", "env_steps", "seconds"])
+    pod.env_steps, pod.seconds = pod.state_env_steps, pod.state_seconds
+    end_pod(pod, Pod.Status.STOPPED, reason)
+
+
+def retry_or_fail(tournament: Tournament, pod: Pod, reason: str) -> None:
+    pod.losses += 1
+    if pod.losses >= MAX_LOSSES:
+        _fail(tournament, pod, f"Given up after {pod.losses} attempts: {reason}")
+        return
+    text = sentences.retried(pod.agent.name, pod.worker, pod.state_env_steps)
+    log(pod_id=pod.pk, text=f"{reason} {text}", level="warning")
+    events.record(tournament.pk, "pod_retried", text, agent=pod.agent, pod=pod)
+    requeue(tournament, pod)
+
+
+def _fail(tournament: Tournament, pod: Pod, reason: str) -> None:
+    end_pod(pod, Pod.Status.FAILED, reason)
+    log(pod_id=pod.pk, text=reason, level="error")
+    events.record(tournament.pk, "pod_failed", f"Pod {pod.agent.name} failed: {reason}", agent=pod.agent, pod=pod)
+
+
+def end_if_done(tournament: Tournament) -> None:
+    """End a running tournament whose first stop rule is met, or whose pods keep failing for one reason."""
+    if tournament.status != Tournament.Status.RUNNING:
+        return
+    spec = tournament.parsed_spec
+    reason = stop_reason(spec.stop, standing(tournament))
+    if reason:
+        end(tournament, Tournament.Status.FINISHED, reason, "finished")
+        return
+    failure = _repeated_failure(tournament, spec.max_failures)
+    if failure:
+        text = f"{spec.max_failures} pods in a row failed for the same reason: {failure}"
+        end(tournament, Tournament.Status.FAILED, text, "failed")
+
+
+def end(tournament: Tournament, status: str, reason: str, kind: str) -> None:
+    """End a locked tournament. Queued pods are STOPPED now, running ones as soon as they hear of it."""
+    tournament.seconds_before = running_seconds(tournament)
+    tournament.running_since = None
+    tournament.status, tournament.reason = status, reason
+    tournament.finished_at = clock.database_now()
+    tournament.save()
+    for pod in tournament.pods.filter(status=Pod.Status.QUEUED).select_for_update(of=("self",)).select_related("agent"):
+        stop_queued(tournament, pod, reason)
+    events.record(tournament.pk, kind, reason)
+    events.publish(tournament.pk, "status")
+
+
+def standing(tournament: Tournament) -> Standing:
+    """What the stop rules look at."""
+    totals = tournament.pods.aggregate(
+        pods=Count("pk", filter=Q(status=Pod.Status.FINISHED)), env_steps=Sum("env_steps", default=0)
+    )
+    best = tournament.agents.filter(score__isnull=False).order_by("-score", "index").first()
+    since = tournament.agents.filter(scored_at__gt=best.scored_at).count() if best and best.scored_at else 0
+    confirmed = [
+        row["score"]
+        for row in tournament.agents.filter(confirmation__isnull=False).values_list("confirmation", flat=True)
+        if row and row["score"] is not None
+    ]
+    return Standing(
+        pods=totals["pods"],
+        env_steps=totals["env_steps"],
+        seconds=running_seconds(tournament),
+        since_best=since,
+        confirmed_score=max(confirmed, default=None),
+    )
+
+
+def running_seconds(tournament: Tournament) -> float:
+    """Time the tournament has run, pauses left out."""
+    if tournament.running_since is None:
+        return tournament.seconds_before
+    return tournament.seconds_before + (clock.database_now() - tournament.running_since).total_seconds()
+
+
+def _repeated_failure(tournament: Tournament, times: int) -> str | None:
+    """The reason that the last `times` ended pods all failed for; numbers in it may differ."""
+    ended = tournament.pods.filter(status__in=(Pod.Status.FINISHED, Pod.Status.FAILED))
+    latest = list(ended.order_by("-finished_at", "-pk").values_list("status", "reason")[:times])
+    if len(latest) < times or any(status != Pod.Status.FAILED for status, _ in latest):
+        return None
+    kinds = {re.sub(r"-?\d[\d.,e+-]*", "#", reason) for _, reason in latest}
+    return str(latest[0][1]) if len(kinds) == 1 else None

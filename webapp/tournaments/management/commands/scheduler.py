@@ -1,0 +1,48 @@
+"""`manage.py scheduler`: sweeps every second, as the only one of those that run."""
+
+import logging
+import signal
+import threading
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.db import InterfaceError, OperationalError, close_old_connections, connection
+
+from webapp.tournaments import orchestrator
+
+logger = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 1.0
+LOCK_KEY = 0x706F6472  # "podr"; any number that nobody else of this database locks
+
+
+class Command(BaseCommand):
+    help = "Retries lost pods, fills pools and ends tournaments that are due. Several may run; one acts."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        stopping = threading.Event()
+        for signal_number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(signal_number, lambda *_: stopping.set())
+        while not stopping.is_set():
+            try:
+                if _leads():
+                    orchestrator.sweep()
+            except (OperationalError, InterfaceError) as error:
+                # The lock went with the connection: another scheduler may lead by now, so it is asked for again.
+                logger.warning("the database is away, trying again: %s", str(error).strip())
+                close_old_connections()
+            stopping.wait(SWEEP_SECONDS)
+
+
+def _leads() -> bool:
+    """Whether this connection holds the lock that one scheduler at a time can hold, taking it if it is free."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+            " AND classid = 0 AND objid = %s AND granted)",
+            [LOCK_KEY],
+        )
+        if cursor.fetchone()[0]:
+            return True
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK_KEY])
+        return bool(cursor.fetchone()[0])

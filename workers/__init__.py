@@ -1,0 +1,1 @@
+"""Celery workers: slots that run pods, each in a warm process of its own."""

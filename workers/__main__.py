@@ -1,0 +1,35 @@
+"""`python -m workers`: one Celery worker with this machine's slots."""
+
+import sys
+
+from podracer_core.errors import PodracerError
+
+
+def main() -> int:
+    """Run until told to stop. Returns the exit code."""
+    try:
+        from workers.machine import machine
+
+        here = machine()
+        from webapp.tournaments.dispatch import queue_name
+        from workers.celery import app
+    except PodracerError as error:
+        print(error, file=sys.stderr)
+        return 2
+    app.worker_main(
+        [
+            "worker",
+            "--pool=threads",
+            f"--concurrency={here.slots}",
+            f"--queues={queue_name(here.device_kind)}",
+            f"--hostname=podracer@{here.name}",
+            "--loglevel=WARNING",
+            "--without-gossip",
+            "--without-mingle",
+        ]
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,226 @@
+"""A slot: claims one pod after another and has its warm pod process run them."""
+
+import contextlib
+import logging
+import shutil
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from django.conf import settings
+from podracer_core.pod_process import PodProcess
+
+from podracer_core.errors import PodProcessLostError, PodracerError
+from podracer_core.progress import Directive, Log, Outcome, PodResult, Progress, Saved
+from podracer_core.spec import PodPlan
+from webapp.tournaments import endings, orchestrator, storage
+from webapp.tournaments.endings import StoredFiles
+from webapp.tournaments.errors import PodLostError
+from webapp.tournaments.orchestrator import Claim
+from workers.database import persistently
+from workers.machine import Machine
+from workers.reporter import Reporter
+
+logger = logging.getLogger(__name__)
+
+RENEW_SECONDS = 1.0
+"""How often the lease is renewed and the wish to pause or stop is read."""
+
+OBEY_SECONDS = 10.0
+"""A pod that was told to end and does not is killed after this; its last saved state is kept."""
+
+
+class Slot:
+    """One pod at a time, on one device. Used by one thread at a time."""
+
+    def __init__(self, machine: Machine, index: int, stopping: threading.Event) -> None:
+        self.machine = machine
+        self.index = index
+        self.stopping = stopping
+        self.process = PodProcess(device=machine.device(index), threads=machine.threads)
+
+    def warm(self) -> None:
+        """Start the pod process, so that the first pod finds it ready."""
+        if not self.process.alive:
+            self.process.close()
+            self.process = PodProcess(device=self.machine.device(self.index), threads=self.machine.threads)
+            self.process.start()
+
+    def close(self) -> None:
+        self.process.close()
+
+    def work(self) -> int:
+        """Run queued pods until none is left or the worker stops. Returns how many were run."""
+        count = 0
+        while not self.stopping.is_set():
+            claim = persistently(
+                lambda: orchestrator.pod_claim(
+                    worker=self.machine.name, slot=self.index, device_kind=self.machine.device_kind
+                )
+            )
+            if claim is None:
+                break
+            count += 1
+            self.run(claim)
+        return count
+
+    def run(self, claim: Claim) -> None:
+        """Run one claimed pod to its end and hand in the result. A pod that was lost meanwhile leaves nothing."""
+        home = Path(settings.PODRACER_HOME) / "pods"
+        home.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f"pod-{claim.pod_id}-", dir=home))
+        try:
+            PodRun(self, claim, folder).run()
+        except PodLostError as lost:
+            logger.warning("%s; what it did is dropped", lost)
+            self._quiet()
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _quiet(self) -> None:
+        """Have the process end what it runs, so that it is free for the next pod."""
+        with contextlib.suppress(PodProcessLostError):
+            self.process.direct(Directive.STOP)
+            deadline = time.monotonic() + OBEY_SECONDS
+            while time.monotonic() < deadline:
+                if isinstance(self.process.poll(0.2), PodResult):
+                    return
+        self.process.kill()
+
+
+class PodRun:
+    """One attempt of one pod on a slot."""
+
+    def __init__(self, slot: Slot, claim: Claim, folder: Path) -> None:
+        self.slot = slot
+        self.claim = claim
+        self.folder = folder
+        self.reporter = Reporter(claim.pod_id, claim.attempt)
+        self.saved_file = claim.resume_file
+        self.directive = Directive.CONTINUE
+        self.obey_until = float("inf")
+        self.renew_at = 0.0
+
+    def run(self) -> None:
+        """Raises PodLostError."""
+        try:
+            self.slot.warm()
+            self.slot.process.submit(self._plan())
+            result = self._relay()
+            self.reporter.flush()
+            files = self._store(result)
+        except (PodracerError, OSError) as error:
+            # A lost process, a full disk, a parent's file that is gone: the pod failed, the worker goes on.
+            retryable = not isinstance(error, PodracerError) or error.retryable
+            result, files = self._failed(str(error), retryable), StoredFiles(state_file=self.saved_file)
+        self._finish(result, files)
+
+    def _plan(self) -> PodPlan:
+        """The claimed plan completed with what depends on this machine."""
+        machine = self.slot.machine
+        return PodPlan(
+            **self.claim.plan,
+            device=machine.device(self.slot.index),
+            threads=machine.threads,
+            directory=str(self.folder),
+            resume_from=self._fetched(self.claim.resume_file, "resume.pt"),
+            inherit_from=self._fetched(self.claim.inherit_file, "inherit.pt"),
+        )
+
+    def _fetched(self, stored: str, name: str) -> str | None:
+        return str(storage.fetch(stored, self.folder / name)) if stored else None
+
+    def _relay(self) -> PodResult:
+        """Pass on what the pod says until it ends. Raises PodLostError, PodProcessLostError."""
+        while True:
+            message = self.slot.process.poll(self.reporter.seconds_until_due(RENEW_SECONDS / 4))
+            match message:
+                case PodResult():
+                    return message
+                case Progress():
+                    self.reporter.add(message)
+                case Saved():
+                    self._keep_state(message)
+                case Log():
+                    self._log(message)
+            self.reporter.flush_if_due()
+            if time.monotonic() >= self.renew_at:
+                self._renew()
+            if time.monotonic() > self.obey_until:
+                return self._disobeyed()
+
+    def _renew(self) -> None:
+        """Renew the lease, and tell the pod what is wanted of it."""
+        wanted = persistently(lambda: orchestrator.pod_renew(pod_id=self.claim.pod_id, attempt=self.claim.attempt))
+        if self.slot.stopping.is_set() and wanted is not Directive.STOP:
+            wanted = Directive.PAUSE
+        self.renew_at = time.monotonic() + RENEW_SECONDS
+        if wanted is self.directive:
+            return
+        self.directive = wanted
+        self.slot.process.direct(wanted)
+        ends = wanted in (Directive.STOP, Directive.PAUSE)
+        self.obey_until = time.monotonic() + OBEY_SECONDS if ends else float("inf")
+
+    def _disobeyed(self) -> PodResult:
+        """The pod does not answer (a hanging environment, say): what it last saved is what remains."""
+        self.slot.process.kill()
+        reason = f"It did not end within {OBEY_SECONDS:.0f} seconds of being told to {self.directive}."
+        if self.directive is Directive.PAUSE:
+            return self._failed(reason, retryable=True)
+        self._log(Log(reason, "warning"))
+        return PodResult(Outcome.STOPPED, env_steps=0, seconds=0.0)
+
+    def _keep_state(self, saved: Saved) -> None:
+        name = self._file(f"state-{self.claim.attempt}-{saved.env_steps}.pt")
+        storage.store(Path(saved.path), name)
+        replaced = persistently(
+            lambda: orchestrator.pod_saved(
+                pod_id=self.claim.pod_id,
+                attempt=self.claim.attempt,
+                state_file=name,
+                env_steps=saved.env_steps,
+                seconds=saved.seconds,
+            )
+        )
+        self.saved_file = name
+        if replaced != name:
+            storage.delete(replaced)
+
+    def _store(self, result: PodResult) -> StoredFiles:
+        """Put the result's files into storage, before anything in the database speaks of them."""
+        checkpoint, state, digest, size = "", "", "", 0
+        if result.checkpoint_path:
+            checkpoint = self._file(f"checkpoint-{self.claim.attempt}.safetensors")
+            digest = storage.store(Path(result.checkpoint_path), checkpoint)
+            size = Path(result.checkpoint_path).stat().st_size
+        if result.state_path:
+            state = self._file(f"state-{self.claim.attempt}-end.pt")
+            storage.store(Path(result.state_path), state)
+        return StoredFiles(checkpoint, digest, size, state)
+
+    def _finish(self, result: PodResult, files: StoredFiles) -> None:
+        """Hand in the result, then remove the files that nothing refers to any more."""
+        try:
+            persistently(
+                lambda: orchestrator.pod_finish(
+                    pod_id=self.claim.pod_id, attempt=self.claim.attempt, result=result, files=files
+                )
+            )
+        except PodLostError:
+            for name in {files.checkpoint_file, files.state_file} - {self.saved_file}:
+                storage.delete(name)
+            raise
+        still_needed = result.outcome is Outcome.FAILED and result.retryable
+        if self.saved_file and self.saved_file != files.state_file and files.state_file and not still_needed:
+            storage.delete(self.saved_file)
+
+    def _failed(self, reason: str, retryable: bool) -> PodResult:
+        return PodResult(Outcome.FAILED, env_steps=0, seconds=0.0, reason=reason, retryable=retryable)
+
+    def _log(self, line: Log) -> None:
+        persistently(lambda: endings.log(pod_id=self.claim.pod_id, text=line.text, level=line.level))
+
+    def _file(self, name: str) -> str:
+        return storage.agent_file(self.claim.tournament_id, self.claim.agent_id, name)
