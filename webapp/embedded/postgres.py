@@ -184,9 +184,7 @@ class EmbeddedPostgres:
         finally:
             password_file.unlink()
         if code != 0:
-            raise ServiceError(
-                f"PostgreSQL's data folder {self.data} was not made: {process.last_words(self.log)}"
-            )
+            raise ServiceError(f"PostgreSQL's data folder {self.data} was not made: {process.last_words(self.log)}")
         draft.rename(self.data)
 
     def database_ensure(self) -> None:

@@ -31,9 +31,7 @@ class Services:
 
     @property
     def database_url(self) -> str:
-        return (
-            f"postgresql://{USER}:{quote(self.postgres_password)}@{LOOPBACK}:{self.postgres_port}/{DATABASE}"
-        )
+        return f"postgresql://{USER}:{quote(self.postgres_password)}@{LOOPBACK}:{self.postgres_port}/{DATABASE}"
 
     @property
     def redis_url(self) -> str:

@@ -16,7 +16,5 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
-        os.environ["PYTHONPATH"] = os.pathsep.join(
-            filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
-        )
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
         os.execv(sys.executable, [sys.executable, "-m", "webapp.embedded"])  # noqa: S606 - no shell
