@@ -1,0 +1,109 @@
+"""Whatever is killed during a tournament: it finishes, counts each agent once, shows nothing running that is not."""
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+import pytest
+import redis
+
+from tests.stack import Stack, wait_for
+
+PODS = 4
+ROUND = 120_000
+
+
+def processes(stack: Stack, *words: str) -> list[psutil.Process]:
+    """Descendants of the stack's supervisor, and processes on its home, whose command line has all `words`."""
+    assert stack.process is not None
+    found = []
+    for process in psutil.Process(stack.process.pid).children(recursive=True):
+        try:
+            line = " ".join(process.cmdline())
+        except psutil.Error:
+            continue
+        if all(word in line for word in words):
+            found.append(process)
+    return found
+
+
+def kill_one(stack: Stack, *words: str) -> None:
+    victim = wait_for(lambda: processes(stack, *words), 20, f"a process {words}")[0]
+    os.kill(victim.pid, signal.SIGKILL)
+
+
+def kill_pod(stack: Stack) -> None:
+    kill_one(stack, "podracer_core.pod_process")
+
+
+def kill_worker(stack: Stack) -> None:
+    kill_one(stack, "-m workers")
+
+
+def kill_web(stack: Stack) -> None:
+    kill_one(stack, "uvicorn")
+
+
+def kill_scheduler(stack: Stack) -> None:
+    kill_one(stack, "manage.py scheduler")
+
+
+def lose_valkey(stack: Stack) -> None:
+    """All that Valkey holds, then Valkey itself."""
+    services = json.loads((stack.home / "run" / "services.json").read_text())
+    with redis.Redis.from_url(services["redis_url"]) as client:
+        client.flushall()
+    kill_one(stack, "valkey-server")
+
+
+def kill_postgres(stack: Stack) -> None:
+    """The postmaster; its children end with it."""
+    postmaster = int((stack.home / "postgres" / "postmaster.pid").read_text().split()[0])
+    os.kill(postmaster, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [kill_pod, kill_worker, kill_web, kill_scheduler, lose_valkey, kill_postgres],
+    ids=lambda fault: fault.__name__,
+)
+def test_a_tournament_survives(stack: Stack, fault: Callable[[Stack], None]) -> None:
+    tournament = stack.tournament_start(
+        env_id="CartPole-v1",
+        name=fault.__name__,
+        round={"env_steps": ROUND},
+        stop={"pods": PODS},
+        pool={"size": 2},
+    )
+    wait_for(lambda: training(stack, tournament), 60, "a pod training")
+
+    fault(stack)
+
+    ended = stack.wait_for_status(tournament, "FINISHED", "FAILED", "STOPPED", seconds=120)
+    assert ended["status"] == "FINISHED", ended["reason"]
+    pods = wait_for(lambda: settled(stack, tournament), 20, "no pod shown as running")
+    finished = [pod for pod in pods if pod["status"] == "FINISHED"]
+    assert len(finished) == PODS
+    assert len({pod["agent"] for pod in pods}) == len(pods)
+    assert all(pod["env_steps"] >= ROUND for pod in finished)
+    board = stack.api("GET", f"/tournaments/{tournament}/leaderboard")["items"]
+    assert sorted(row["rank"] for row in board) == list(range(1, len(board) + 1))
+    assert len({row["agent"] for row in board}) == len(board)
+    for pod in finished:
+        curve = stack.api("GET", f"/agents/{pod['agent']}/curve?points=all")
+        steps = curve["env_steps"]
+        assert steps == sorted(set(steps)), "a curve has points of one surviving attempt only"
+        assert steps[-1] <= pod["env_steps"]
+
+
+def training(stack: Stack, tournament: str) -> bool:
+    pods = stack.api("GET", f"/tournaments/{tournament}/pods")["items"]
+    return any(pod["status"] == "RUNNING" and pod["env_steps"] > 0 for pod in pods)
+
+
+def settled(stack: Stack, tournament: str) -> list[Any]:
+    pods: list[Any] = stack.api("GET", f"/tournaments/{tournament}/pods")["items"]
+    return pods if not any(pod["status"] in ("RUNNING", "QUEUED") for pod in pods) else []
