@@ -37,7 +37,7 @@ def free_port() -> int:
 
 
 def wait_for(condition: Callable[[], Found | None], seconds: float, what: str, every: float = 0.05) -> Found:
-    """The first true answer of `condition`, asked again and again. Raises TimeoutError that says `what` did not come."""
+    """The first true answer of `condition`, asked again and again. Raises TimeoutError naming `what`."""
     deadline = time.monotonic() + seconds
     while True:
         found = condition()
