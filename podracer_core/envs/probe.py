@@ -3,11 +3,11 @@
 `python -m podracer_core.envs.probe ENV_ID` prints a JSON line: {"entry": ...} or {"error": ..., "text": ...}.
 """
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
-import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import quote
@@ -52,8 +52,9 @@ def _run(env_id: str) -> CatalogueEntry:
 
 
 def _answer(env_id: str, done: "subprocess.CompletedProcess[str]") -> CatalogueEntry:
-    """Reads the last line printed. A process that died without one (a crash below Python) is told apart."""
-    lines = done.stdout.strip().splitlines()
+    """Reads the answer among what the environment prints; a process may also die without one."""
+    starts = ('{"entry"', '{"error"')
+    lines = [line for line in done.stdout.splitlines() if line.startswith(starts)]
     if done.returncode != 0 or not lines:
         last = (done.stderr.strip().splitlines() or ["no output"])[-1]
         raise EnvError(f"{env_id} does not start: its process ended with code {done.returncode} ({last[:300]}).")
@@ -78,13 +79,14 @@ def _read(env_id: str) -> CatalogueEntry | None:
 
 def _write(env_id: str, entry: CatalogueEntry) -> None:
     file = _cache_file(env_id)
+    part = file.with_name(f"{file.name}.{os.getpid()}.part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as part:
-            part.write(entry.model_dump_json())
-        Path(part.name).replace(file)
+        part.write_text(entry.model_dump_json())
+        part.replace(file)
     except OSError:  # a home that cannot be written costs the next process a probe, nothing else
-        return
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def main(env_id: str) -> None:

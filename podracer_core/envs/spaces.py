@@ -158,6 +158,25 @@ def flatten_observation(space: SpaceInfo, obs: Any) -> Float32Array:
     return array.reshape(-1)
 
 
+def flatten_observations(space: SpaceInfo, obs: Any) -> tuple[Float32Array, bool]:
+    """One observation or a batch of them as float32 [n, flat_dim], and whether it was a batch.
+
+    A batch has one leading axis more; of a Tuple or Dict, each part has it, as Gymnasium's vector environments
+    give them. Raises ValueError where `obs` is neither.
+    """
+    if space.kind in ("tuple", "dict"):
+        values = [obs[key] for key, _ in space.parts] if isinstance(obs, Mapping) else list(obs)
+        pairs = [flatten_observations(part, value) for (_, part), value in zip(space.parts, values, strict=True)]
+        return np.concatenate([flat for flat, _ in pairs], axis=1), pairs[0][1]
+    array = np.asarray(obs)
+    batched = array.ndim == len(space.shape) + 1
+    rows = array if batched else array[None]
+    if space.kind == "box" and rows.shape[1:] == space.shape:
+        return np.array(rows, dtype=np.float32).reshape(len(rows), space.flat_dim), batched
+    flat = [flatten_observation(space, row) for row in rows]
+    return np.stack(flat) if flat else np.empty((0, space.flat_dim), np.float32), batched
+
+
 def _one_hot(index: int, n: int) -> Float32Array:
     if not 0 <= index < n:
         raise ValueError(f"{index} is outside a discrete space of {n} values")
