@@ -7,6 +7,7 @@ clipping and Adam are a few operations on that vector, however many layers there
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -41,7 +42,7 @@ def mlp_sizes(inputs: int, hidden_size: int, num_layers: int, outputs: int) -> l
 
 
 def parameter_count(sizes: Sequence[int]) -> int:
-    return sum((inputs + 1) * outputs for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True))
+    return sum((inputs + 1) * outputs for inputs, outputs in pairwise(sizes))
 
 
 class Mlp:
@@ -123,8 +124,8 @@ class ActorCritic:
         lengths = [parameter_count(actor_sizes), parameter_count(critic_sizes), action_dim if continuous else 0]
         self.parameters = torch.zeros(sum(lengths), device=device)
         self.gradients = torch.zeros_like(self.parameters)
-        actor, critic, log_std = self.parameters.split(lengths)
-        actor_grad, critic_grad, log_std_grad = self.gradients.split(lengths)
+        actor, critic, log_std = torch.split(self.parameters, lengths)
+        actor_grad, critic_grad, log_std_grad = torch.split(self.gradients, lengths)
         self.actor = Mlp(actor_sizes, activation, actor, actor_grad)
         self.critic = Mlp(critic_sizes, activation, critic, critic_grad)
         self.log_std = log_std if continuous else None
@@ -146,7 +147,7 @@ class ActorCritic:
 def _views(sizes: Sequence[int], flat: Tensor) -> tuple[list[Tensor], list[Tensor]]:
     weights, biases = [], []
     start = 0
-    for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True):
+    for inputs, outputs in pairwise(sizes):
         middle, end = start + inputs * outputs, start + (inputs + 1) * outputs
         weights.append(flat[start:middle].view(inputs, outputs))
         biases.append(flat[middle:end])
@@ -159,5 +160,5 @@ def _orthogonal(shape: torch.Size, gain: float, generator: torch.Generator) -> T
     rows, columns = shape
     drawn = torch.randn(max(rows, columns), min(rows, columns), generator=generator)
     q, r = torch.linalg.qr(drawn)
-    q = q * r.diagonal().sign()  # makes the draw uniform over orthogonal matrices
-    return gain * (q if rows >= columns else q.t())
+    q = torch.mul(q, r.diagonal().sign())  # makes the draw uniform over orthogonal matrices
+    return torch.mul(q if rows >= columns else q.t(), gain)

@@ -167,8 +167,12 @@ class PPO:
 
     def _bootstrap(self, next_value: Tensor, buffer: RolloutBuffer) -> Tensor:
         """`next_value` with the true last observation's value wherever an episode was truncated."""
-        if buffer.final_obs:
-            steps, final_obs = zip(*buffer.final_obs, strict=True)
+        final = buffer.final_obs
+        if final and next_value.device.type == "cpu":  # to look costs nothing there
+            truncated = buffer.truncated.any(1).tolist()
+            final = [(index, obs) for index, obs in final if truncated[index]]
+        if final:
+            steps, final_obs = zip(*final, strict=True)
             final_values = self.network.value(self._see(torch.cat(final_obs))).view(len(steps), -1)
             index = torch.tensor(steps).to(next_value.device, non_blocking=True)
             ended_value = torch.where(buffer.truncated[index], final_values, next_value[index])
@@ -187,7 +191,7 @@ class PPO:
         for _ in range(self.hp.num_epochs):
             order = torch.randperm(len(batch.obs), generator=self.generator, device=batch.obs.device)
             order = order[: count * size]
-            parts = [column.index_select(0, order).unflatten(0, (count, size)) for column in batch]
+            parts = [column.index_select(0, order).view(count, size, *column.shape[1:]) for column in batch]
             shuffled = self._normalised(Batch(*parts))
             yield [Batch(*columns) for columns in zip(*(column.unbind(0) for column in shuffled), strict=True)]
 
@@ -275,6 +279,8 @@ class PPO:
         self.global_step = state["global_step"]
         self.generator.set_state(state["generator"])
         self._obs = self.env.load_state(state["env"])
+        if "seed" in state["env"]:  # Gymnasium's own: their episodes cannot be saved, new ones have begun
+            return
         if self.scaler and state["reward_sums"] is not None:
             self.scaler.sums.copy_(state["reward_sums"])
         self.tracker.running_return = state["running_return"].numpy().copy()
