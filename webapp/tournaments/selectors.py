@@ -46,6 +46,11 @@ def tournament_get(tournament_id: int) -> Item:
     return _tournaments([Tournament.objects.select_related("owner").get(pk=tournament_id)])[0]
 
 
+def revision_get(tournament_id: int) -> int | None:
+    """How often the tournament has changed, None when there is no such tournament."""
+    return Tournament.objects.filter(pk=tournament_id).values_list("revision", flat=True).first()
+
+
 def _tournaments(rows: list[Tournament]) -> list[Item]:
     """`rows` with their pods summed up and their best agent, in two queries for all."""
     ids = [row.pk for row in rows]
@@ -302,6 +307,16 @@ def _checkpoint(agent: Agent) -> Item | None:
         "sha256": agent.checkpoint_sha256,
         "filename": f"{agent.tournament.env_id}-{agent.name}.safetensors".replace("/", "-"),
     }
+
+
+def checkpoint_get(agent_id: int) -> Item | None:
+    """Size, hash and filename of an agent's checkpoint and its `storage_name`; None where it has none.
+
+    Raises Agent.DoesNotExist.
+    """
+    agent = Agent.objects.select_related("tournament").get(pk=agent_id)
+    found = _checkpoint(agent)
+    return found and {**found, "storage_name": agent.checkpoint_file}
 
 
 def _log(pod_id: int) -> list[Item]:

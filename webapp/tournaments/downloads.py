@@ -1,0 +1,88 @@
+"""A stored file as an answer: its length, a strong ETag, one range, and no more than a chunk in memory."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from django.core.files.base import File
+from django.core.files.storage import default_storage
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.http import content_disposition_header, parse_etags
+
+CHUNK = 256 * 1024
+
+
+def download(request: HttpRequest, storage_name: str, *, size: int, sha256: str, filename: str) -> HttpResponseBase:
+    """The file, a part of it (206), or only that it has not changed (304). Raises FileNotFoundError."""
+    etag = f'"{sha256}"'
+    headers = {
+        "ETag": etag,
+        "Accept-Ranges": "bytes",
+        "Cache-Control": "private, no-cache",
+        "Content-Disposition": content_disposition_header(True, filename) or "attachment",
+    }
+    if _not_modified(request, etag):
+        return HttpResponseNotModified(headers=headers)
+    if not default_storage.exists(storage_name):
+        raise FileNotFoundError(storage_name)
+    wanted = _range(request, size, etag)
+    if wanted is None:
+        return HttpResponse(status=416, headers={**headers, "Content-Range": f"bytes */{size}"})
+    status = 206 if wanted.stop - wanted.start < size else 200
+    if status == 206:
+        headers["Content-Range"] = f"bytes {wanted.start}-{wanted.stop - 1}/{size}"
+    headers["Content-Length"] = str(len(wanted))
+    if request.method == "HEAD":
+        return HttpResponse(status=status, headers=headers, content_type="application/octet-stream")
+    # An ASGI server would read a plain iterator whole before it sends the first byte.
+    chunks = _chunks_async(storage_name, wanted) if isinstance(request, ASGIRequest) else _chunks(storage_name, wanted)
+    return StreamingHttpResponse(chunks, status=status, headers=headers, content_type="application/octet-stream")
+
+
+def _not_modified(request: HttpRequest, etag: str) -> bool:
+    known = parse_etags(request.headers.get("If-None-Match", ""))
+    return "*" in known or etag in [one.removeprefix("W/") for one in known]
+
+
+def _range(request: HttpRequest, size: int, etag: str) -> range | None:
+    """The bytes asked for: all, unless one readable range is; None when it lies outside the file (RFC 9110, 14)."""
+    asked = re.fullmatch(r"bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})", request.headers.get("Range", ""))
+    if not asked or asked.groups() == ("", "") or request.headers.get("If-Range", etag) != etag:
+        return range(size)
+    first, last = asked.groups()
+    if not first:
+        part = range(max(0, size - int(last)), size)
+    elif last and int(last) < int(first):
+        return range(size)
+    else:
+        part = range(int(first), min(size, int(last) + 1) if last else size)
+    return part or None
+
+
+def _chunks(storage_name: str, part: range) -> Iterator[bytes]:
+    with default_storage.open(storage_name, "rb") as file:
+        file.seek(part.start)
+        left = len(part)
+        while left and (chunk := _read(file, left)):
+            left -= len(chunk)
+            yield chunk
+
+
+async def _chunks_async(storage_name: str, part: range) -> AsyncIterator[bytes]:
+    file = await asyncio.to_thread(default_storage.open, storage_name, "rb")
+    try:
+        await asyncio.to_thread(file.seek, part.start)
+        left = len(part)
+        while left and (chunk := await asyncio.to_thread(_read, file, left)):
+            left -= len(chunk)
+            yield chunk
+    finally:
+        await asyncio.to_thread(file.close)
+
+
+def _read(file: File[Any], left: int) -> bytes:
+    data: bytes = file.read(min(CHUNK, left))
+    return data
