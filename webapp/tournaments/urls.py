@@ -1,6 +1,16 @@
 """Addresses of the pages."""
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
+
+from webapp.tournaments import views
 
 app_name = "tournaments"
-urlpatterns: list[URLPattern] = []
+urlpatterns: list[URLPattern] = [
+    path("", views.tournament_list, name="list"),
+    path("tournaments/cards/", views.tournament_cards, name="cards"),
+    path("tournaments/new/", views.tournament_new, name="new"),
+    path("tournaments/new/environment/", views.environment_defaults, name="environment-defaults"),
+    path("tournaments/<int:tournament_id>/", views.tournament_detail, name="detail"),
+    path("tournaments/<int:tournament_id>/spec.toml", views.tournament_spec, name="spec"),
+    path("agents/<int:agent_id>/", views.agent_detail, name="agent"),
+]

@@ -1,0 +1,85 @@
+// An agent's page: its curve, and its evaluation episodes as dots.
+import { call } from "./api.js";
+import { $, $$, h, json, s } from "./dom.js";
+import { CONFIG, coloured, fitted } from "./figure.js";
+import { number } from "./format.js";
+
+const REFRESH_MS = 2000;
+const { agent, curve: own, figure } = json("page");
+const plot = $("[data-plot]");
+const select = $("[data-column]");
+let curve = own;
+let from = "own";
+
+function draw() {
+  const trace = { ...figure.data[0], x: curve.env_steps, y: curve[select.value] ?? [], name: select.selectedOptions[0].textContent };
+  const layout = { ...figure.layout, xaxis: { ...figure.layout.xaxis, title: { ...figure.layout.xaxis.title, text: from === "own" ? "env steps of its round" : "env steps, ancestors' included" } } };
+  return Plotly.react(plot, coloured([trace]), fitted(coloured(layout), plot), CONFIG);
+}
+
+async function load() {
+  curve = await call("GET", `/api/agents/${agent.id}/curve?points=500${from === "ancestor" ? "&from=ancestor" : ""}`);
+  const known = new Set($$("option", select).map((option) => option.value));
+  for (const name of Object.keys(curve)) {
+    if (known.has(name) || name === "env_steps" || name === "seconds") continue;
+    select.append(h("option", { value: name }, name.replaceAll("_", " ").replace(/^./, (c) => c.toUpperCase())));
+  }
+  await draw();
+}
+
+// Each episode a dot, stacked where returns agree; the band is the score's interval, the line the score.
+function strip(returns) {
+  const width = 640;
+  const height = 110;
+  const base = 84;
+  const known = returns.filter(Number.isFinite);
+  const low = Math.min(...known, agent.score_low ?? Infinity);
+  const high = Math.max(...known, agent.score_high ?? -Infinity);
+  const x = (value) => 12 + ((width - 24) * (value - low)) / (high - low || 1);
+  const flat = high === low;
+  const at = (value) => (flat ? width / 2 : x(value));
+  const stacks = new Map();
+  const dots = known.map((value) => {
+    const column = Math.round(at(value) / 9);
+    const level = stacks.get(column) ?? 0;
+    stacks.set(column, level + 1);
+    return { column, level, value };
+  });
+  const step = Math.min(9, (base - 12) / Math.max(...stacks.values()));
+  return s("svg", { class: "strip", viewBox: `0 0 ${width} ${height}`, role: "img", style: "height: auto",
+    "aria-label": `${known.length} episodes, returns from ${number(Math.min(...known))} to ${number(Math.max(...known))}` },
+  agent.score_low !== null && s("rect", { x: at(agent.score_low), y: 4, width: Math.max(2, at(agent.score_high) - at(agent.score_low)), height: base + 4, fill: "var(--accent)", opacity: 0.13 }),
+  agent.score !== null && s("line", { x1: at(agent.score), x2: at(agent.score), y1: 4, y2: base + 8, stroke: "var(--accent)", "stroke-width": 2 }),
+  s("line", { x1: 0, x2: width, y1: base + 8, y2: base + 8, stroke: "var(--line)" }),
+  dots.map(({ column, level, value }) => s("circle", { cx: column * 9, cy: base - level * step, r: 3.6, fill: "var(--ink)", opacity: 0.72 }, s("title", {}, number(value)))),
+  s("text", { x: flat ? width / 2 : 0, y: height - 2, "font-size": 12, fill: "var(--muted)", "text-anchor": flat ? "middle" : "start" }, number(low)),
+  !flat && s("text", { x: width, y: height - 2, "font-size": 12, fill: "var(--muted)", "text-anchor": "end" }, number(high)));
+}
+
+select.addEventListener("change", draw);
+for (const group of $$("[data-seg=from]")) {
+  group.addEventListener("click", async (event) => {
+    const chosen = event.target.closest("button");
+    if (!chosen) return;
+    for (const button of $$("button", group)) button.setAttribute("aria-pressed", String(button === chosen));
+    from = chosen.value;
+    await load();
+  });
+}
+document.addEventListener("themechange", draw);
+$("[data-returns]")?.append(strip(agent.returns));
+draw();
+
+if (["RUNNING", "QUEUED"].includes(agent.status)) {
+  setInterval(async () => {
+    if (document.hidden) return;
+    try {
+      const now = await call("GET", `/api/agents/${agent.id}`);
+      // Finished: score, episodes and checkpoint are there now.
+      if (now.status !== agent.status) location.reload();
+      else await load();
+    } catch {
+      // The server is away; the next round tries again.
+    }
+  }, REFRESH_MS);
+}

@@ -1,0 +1,67 @@
+// What every page has: the theme's switch, times in the reader's zone, menus, dialogs, copying.
+import { clock, fullTime, relative } from "./format.js";
+import { $, $$ } from "./dom.js";
+import { toast } from "./api.js";
+
+export function themeDark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+const themeChanged = () => document.dispatchEvent(new CustomEvent("themechange"));
+
+function switchTheme() {
+  const theme = themeDark() ? "light" : "dark";
+  document.documentElement.dataset.theme = theme;
+  try {
+    localStorage.setItem("theme", theme);
+  } catch {
+    // It lasts until the page is left, then.
+  }
+  themeChanged();
+}
+
+export function showTimes() {
+  for (const element of $$("time[data-relative]")) {
+    element.textContent = relative(element.dateTime);
+    element.title = fullTime(element.dateTime);
+  }
+  for (const element of $$("time[data-clock]:empty")) {
+    element.textContent = clock(element.dateTime);
+    element.title = fullTime(element.dateTime);
+  }
+}
+
+async function copy(button) {
+  const text = $("[data-copy-source]", button.parentElement).textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  } catch {
+    getSelection().selectAllChildren($("[data-copy-source]", button.parentElement));
+    toast("Copying is not allowed here; the text is selected instead.");
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  for (const menu of $$("details.menu[open]")) if (!menu.contains(event.target) || button) menu.open = false;
+  if (!button) return;
+  if (button.dataset.open) document.getElementById(button.dataset.open).showModal();
+  else if ("close" in button.dataset) button.closest("dialog").close();
+  else if ("copy" in button.dataset) copy(button);
+  else if ("themeToggle" in button.dataset) switchTheme();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const menu of $$("details.menu[open]")) {
+    menu.open = false;
+    $("summary", menu).focus();
+  }
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", themeChanged);
+
+showTimes();
+setInterval(() => document.hidden || showTimes(), 30_000);
+$("[data-focus]")?.focus();

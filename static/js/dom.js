@@ -1,0 +1,45 @@
+// Building and replacing elements. Text is always set as text, so nothing a tournament is called can become markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export const $ = (selector, root = document) => root.querySelector(selector);
+export const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export const h = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+export const s = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+export function setText(element, text) {
+  if (element && element.textContent !== text) element.textContent = text;
+}
+
+// Replace an element's children and leave the focus where it was, told by the link that has it.
+export function refill(parent, children) {
+  const active = document.activeElement;
+  const href = parent.contains(active) ? active.getAttribute("href") : null;
+  parent.replaceChildren(...children);
+  if (href) parent.querySelector(`[href="${CSS.escape(href)}"]`)?.focus({ preventScroll: true });
+}
+
+export const json = (id) => JSON.parse(document.getElementById(id).textContent);
+
+// A line over the whole width, as the template tag `sparkline` draws it.
+export function sparkline(values, width = 240, height = 26) {
+  const known = values.filter((value) => Number.isFinite(value));
+  if (!known.length) return null;
+  if (known.length === 1) known.push(known[0]);
+  const low = Math.min(...known);
+  const span = Math.max(...known) - low || 1;
+  const points = known.map((value, index) =>
+    `${((width * index) / (known.length - 1)).toFixed(1)},${(height - 2 - ((height - 4) * (value - low)) / span).toFixed(1)}`);
+  return s("svg", { class: "spark", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" },
+    s("polyline", { points: points.join(" ") }));
+}

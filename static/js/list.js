@@ -1,0 +1,40 @@
+// Keeps the cards fresh while somebody looks at them.
+import { $, $$ } from "./dom.js";
+
+const EVERY_MS = 3000;
+const root = $("#cards");
+let last = null;
+
+// Card by card, so that one that did not change keeps its focus and its place under the pointer.
+function merge(html) {
+  const next = new DOMParser().parseFromString(html, "text/html");
+  const old = new Map($$(".tournament", root).map((card) => [card.id, card]));
+  const cards = $$(".tournament", next).map((card) => {
+    const present = old.get(card.id);
+    if (present?.outerHTML === card.outerHTML) return present;
+    const focused = present?.contains(document.activeElement);
+    const fresh = document.importNode(card, true);
+    if (focused) queueMicrotask(() => $("a", fresh).focus({ preventScroll: true }));
+    return fresh;
+  });
+  const list = $(".cards", root);
+  if (cards.length !== list.children.length || cards.some((card, index) => list.children[index] !== card)) {
+    list.replaceChildren(...cards);
+  }
+  if (cards.length) $(".start")?.remove();
+}
+
+async function refresh() {
+  if (document.hidden) return;
+  try {
+    const response = await fetch(root.dataset.source);
+    if (response.redirected || !response.ok) return;
+    const html = await response.text();
+    if (html !== last) merge((last = html));
+  } catch {
+    // The server is away; the next round tries again.
+  }
+}
+
+setInterval(refresh, EVERY_MS);
+document.addEventListener("visibilitychange", refresh);

@@ -1,0 +1,90 @@
+// The form of a new tournament: defaults of the chosen environment, rows of the search space.
+import { $, $$, setText } from "./dom.js";
+
+const form = $("[data-new]");
+const rows = $("[data-rows]");
+const template = $("template[data-row]");
+const about = $("[data-about]");
+const environment = form.elements.env_id;
+const touched = new Set();
+let known = environment.value;
+let rowNumber = rows.children.length;
+
+function rowAdd(values = {}) {
+  const row = template.content.firstElementChild.cloneNode(true);
+  rowNumber += 1;
+  for (const field of $$("[aria-label]", row)) {
+    field.setAttribute("aria-label", field.getAttribute("aria-label").replace("new", rowNumber));
+  }
+  for (const [name, value] of Object.entries(values)) {
+    const field = $(`[name="space-${name}"]`, row);
+    if (field) field.value = value;
+  }
+  rows.append(row);
+  return row;
+}
+
+function problemShow(message) {
+  const field = environment.closest(".field");
+  field.classList.toggle("bad", Boolean(message));
+  for (const error of $$(".error", field)) error.remove();
+  if (!message) return;
+  const error = document.createElement("div");
+  error.className = "error";
+  error.id = "id_env_id-error";
+  error.textContent = message;
+  environment.after(error);
+}
+
+function defaultsFill(defaults) {
+  setText(about, `${environment.value}: ${defaults.about}`);
+  for (const [name, value] of Object.entries(defaults.fields)) {
+    if (!touched.has(name)) form.elements[name].value = value;
+  }
+  if (touched.has("space")) return;
+  rows.replaceChildren();
+  for (const row of defaults.rows) rowAdd(row);
+}
+
+async function environmentLook(fill) {
+  const id = environment.value.trim();
+  if (!id) return;
+  const response = await fetch(`${form.dataset.defaults}?env_id=${encodeURIComponent(id)}`);
+  const answer = await response.json();
+  if (id !== environment.value.trim()) return;
+  if (answer.error) {
+    setText(about, "");
+    problemShow(answer.error);
+    return;
+  }
+  if (fill) {
+    problemShow("");
+    defaultsFill(answer);
+  } else {
+    setText(about, `${id}: ${answer.about}`);
+  }
+}
+
+form.addEventListener("input", (event) => {
+  const name = event.target.name ?? "";
+  touched.add(name.startsWith("space-") ? "space" : name);
+});
+environment.addEventListener("change", () => {
+  if (environment.value === known) return;
+  known = environment.value;
+  environmentLook(true);
+});
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  if ("addRow" in button.dataset) {
+    touched.add("space");
+    $("[name=space-name]", rowAdd()).focus();
+  } else if ("removeRow" in button.dataset) {
+    touched.add("space");
+    button.closest("tr").remove();
+    $("[data-add-row]").focus();
+  }
+});
+
+if (!$(".error", environment.closest(".field"))) environmentLook(false);

@@ -1,0 +1,54 @@
+// The pods: those that train now first, then those that wait, then the newest that ended.
+import { h, refill } from "./dom.js";
+import { count, number } from "./format.js";
+
+const SHOWN = 10;
+const ORDER = { RUNNING: 0, QUEUED: 1, FAILED: 2, FINISHED: 2, STOPPED: 2 };
+
+function where(pod) {
+  if (pod.worker) return `${pod.worker}${pod.slot === null ? "" : ` · ${pod.slot}`}`;
+  return pod.status === "QUEUED" ? `waits for a ${pod.device === "cuda" ? "GPU" : "CPU"} slot` : "–";
+}
+
+function steps(pod) {
+  const goal = pod.round_env_steps;
+  const text = goal ? `${count(pod.env_steps)} of ${count(goal)}` : count(pod.env_steps);
+  const share = goal ? Math.min(1, pod.env_steps / goal) : pod.status === "FINISHED" ? 1 : 0;
+  return [h("div", { class: "bar", "aria-hidden": "true" }, h("i", { style: `width: ${(share * 100).toFixed(1)}%` })),
+    h("span", { class: "sub" }, text)];
+}
+
+function row(pod, color) {
+  const retries = pod.attempt > 1 ? ` · attempt ${pod.attempt}` : "";
+  return h("tr", { class: pod.status },
+    h("td", {}, h("span", { class: `chip ${color === undefined ? "" : `c${color % 12}`}`, "aria-hidden": "true" }),
+      h("a", { href: `/agents/${pod.agent}/` }, pod.agent_name), h("div", { class: "sub" }, `${pod.strategy}${retries}`)),
+    h("td", { class: "num" }, h("span", { class: `state ${pod.status}` }, h("b", {}, pod.status))),
+    h("td", { class: "wide" }, steps(pod), pod.reason && h("div", { class: pod.status === "FAILED" ? "why" : "sub" }, pod.reason)),
+    h("td", { class: "num" }, number(pod.episodic_return)),
+    h("td", { class: "num" }, pod.status === "RUNNING" ? count(pod.env_steps_per_second) : "–"),
+    h("td", { class: "wide sub" }, where(pod)));
+}
+
+export class Pods {
+  constructor(body, empty, button) {
+    this.body = body;
+    this.empty = empty;
+    this.button = button;
+    this.all = false;
+    button.addEventListener("click", () => {
+      this.all = !this.all;
+      this.render(this.store);
+    });
+  }
+
+  render(store) {
+    this.store = store;
+    const colors = new Map(store.leaderboard.map((item) => [item.agent, item.color]));
+    const pods = [...store.pods.values()].sort((a, b) => ORDER[a.status] - ORDER[b.status] || Number(b.id) - Number(a.id));
+    refill(this.body, (this.all ? pods : pods.slice(0, SHOWN)).map((pod) => row(pod, colors.get(pod.agent))));
+    this.empty.hidden = pods.length > 0;
+    this.button.hidden = pods.length <= SHOWN;
+    this.button.textContent = this.all ? "Show fewer" : `Show all ${pods.length} pods`;
+  }
+}

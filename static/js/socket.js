@@ -1,0 +1,66 @@
+// A WebSocket that comes back: waits longer after each failure, and starts over when a message is missing.
+
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 10_000;
+
+export class LiveSocket {
+  // onMessage(message); onState(connected, failures in a row)
+  constructor(path, { onMessage, onState }) {
+    this.url = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}`;
+    this.onMessage = onMessage;
+    this.onState = onState;
+    this.failures = 0;
+    this.ended = false;
+    addEventListener("online", () => this.reconnectNow());
+    this.connect();
+  }
+
+  connect() {
+    this.timer = null;
+    this.seq = null;
+    const socket = (this.socket = new WebSocket(this.url));
+    socket.addEventListener("message", (event) => {
+      if (socket === this.socket) this.receive(JSON.parse(event.data));
+    });
+    socket.addEventListener("close", () => {
+      if (socket === this.socket) this.lost();
+    });
+  }
+
+  receive(message) {
+    if (this.seq !== null && message.seq !== this.seq + 1) {
+      // Something between was lost: a new connection begins with a whole snapshot.
+      this.failures = 0;
+      this.reconnectNow();
+      return;
+    }
+    this.seq = message.seq;
+    this.failures = 0;
+    this.onState(true, 0);
+    this.onMessage(message);
+  }
+
+  lost() {
+    if (this.ended) return;
+    this.failures += 1;
+    this.onState(false, this.failures);
+    if (this.ended) return;
+    const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (this.failures - 1));
+    // At random within the upper half, so that many pages do not come back at once.
+    this.timer = setTimeout(() => this.connect(), longest * (0.5 + Math.random() / 2));
+  }
+
+  reconnectNow() {
+    if (this.ended) return;
+    clearTimeout(this.timer);
+    const old = this.socket;
+    this.connect();
+    old.close();
+  }
+
+  end() {
+    this.ended = true;
+    clearTimeout(this.timer);
+    this.socket.close();
+  }
+}

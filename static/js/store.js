@@ -1,0 +1,93 @@
+// What the page knows of a tournament, kept up to date by the messages of its socket. Knows no DOM.
+
+const AXES = ["env_steps", "seconds"];
+
+export class Store {
+  constructor(snapshot) {
+    this.replace(snapshot);
+  }
+
+  replace(snapshot) {
+    this.tournament = snapshot.tournament;
+    this.leaderboard = snapshot.leaderboard.items;
+    this.pods = new Map(snapshot.pods.items.map((pod) => [pod.id, pod]));
+    this.podOfAgent = new Map(snapshot.pods.items.map((pod) => [pod.agent, pod]));
+    this.events = snapshot.events.items;
+    this.curves = new Map(Object.entries(snapshot.curves));
+  }
+
+  // Apply one message; answers which parts changed.
+  apply({ type, data }) {
+    switch (type) {
+      case "snapshot":
+        this.replace(data);
+        return ["tournament", "leaderboard", "pods", "events", "curves"];
+      case "status":
+        this.tournament = data;
+        return ["tournament"];
+      case "leaderboard":
+        this.leaderboard = data.items;
+        return ["leaderboard", "curves"];
+      case "event":
+        if (!this.events.some((event) => event.id === data.id)) this.events = [data, ...this.events];
+        return ["events"];
+      case "pod":
+        return this.podApply(data);
+      case "curve":
+        return this.curveApply(data);
+      default:
+        return [];
+    }
+  }
+
+  podApply(pod) {
+    const old = this.pods.get(pod.id);
+    this.pods.set(pod.id, pod);
+    this.podOfAgent.set(pod.agent, pod);
+    if (old && pod.attempt > old.attempt) this.curveCut(pod.agent, pod.env_steps);
+    const redraw = !old || old.status !== pod.status || old.attempt !== pod.attempt;
+    return redraw ? ["pods", "curves"] : ["pods"];
+  }
+
+  // A new attempt goes on from its last saved state; what lay beyond was lost with the old one.
+  curveCut(agent, envSteps) {
+    const curve = this.curves.get(agent);
+    if (!curve) return;
+    let kept = curve.env_steps.length;
+    while (kept && curve.env_steps[kept - 1] > envSteps) kept -= 1;
+    for (const column of Object.values(curve)) column.length = kept;
+  }
+
+  curveApply(data) {
+    const pod = this.pods.get(data.pod);
+    const changed = ["points"];
+    if (pod && data.attempt < pod.attempt) return [];
+    if (pod && data.attempt > pod.attempt) {
+      this.curveCut(data.agent, (data.env_steps[0] ?? 0) - 1);
+      pod.attempt = data.attempt;
+      changed.push("curves");
+    }
+    if (!this.curves.has(data.agent)) {
+      this.curves.set(data.agent, { env_steps: [], seconds: [], episodic_return: [] });
+      changed.push("curves");
+    }
+    const curve = this.curves.get(data.agent);
+    const last = curve.env_steps.at(-1) ?? -1;
+    const added = { env_steps: [], seconds: [], episodic_return: [] };
+    data.env_steps.forEach((envSteps, index) => {
+      if (envSteps <= last) return;
+      for (const name of [...AXES, "episodic_return"]) {
+        const value = data[name]?.[index] ?? null;
+        curve[name].push(value);
+        added[name].push(value);
+      }
+    });
+    this.added = added;
+    if (pod && added.env_steps.length) {
+      pod.env_steps = Math.max(pod.env_steps, added.env_steps.at(-1));
+      pod.episodic_return = added.episodic_return.at(-1) ?? pod.episodic_return;
+      changed.push("pods");
+    }
+    return changed;
+  }
+}

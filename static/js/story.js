@@ -1,0 +1,69 @@
+// The champion's line, and what happened.
+import { h, refill, setText } from "./dom.js";
+import { changes, clock, fullTime, number, plural, setting } from "./format.js";
+
+const SHOWN_EVENTS = 25;
+const LINE_ENDS = 4;
+const BAD = new Set(["pod_failed", "failed", "target_missed"]);
+
+// First and last value of each setting that changed along the line.
+function drift(ancestry) {
+  const ends = new Map();
+  for (const member of ancestry) {
+    for (const [name, [old, now]] of Object.entries(member.changes ?? {})) {
+      ends.set(name, [ends.has(name) ? ends.get(name)[0] : old, now]);
+    }
+  }
+  return [...ends].map(([name, [old, now]]) => `${name} ${setting(old)} → ${setting(now)}`);
+}
+
+export function lineSentence(ancestry) {
+  if (!ancestry.length) return "The champion's line appears with the first agent on the board.";
+  if (ancestry.length === 1) return `The champion ${ancestry[0].name} is a founder: it started fresh.`;
+  const moved = drift(ancestry).slice(0, 3);
+  return `The champion's line: ${ancestry[0].name}'s start, ${plural(ancestry.length - 1, "descent")}${moved.length ? `, ${moved.join(", ")}` : ""}`;
+}
+
+function member(item) {
+  const changed = changes(item.changes);
+  return h("li", {}, h("a", { class: "ancestor", href: `/agents/${item.id}/` }, h("strong", {}, item.name),
+    h("span", { class: "sub" }, `${item.strategy} · ${number(item.score)}`), changed && h("span", { class: "changes" }, changed)));
+}
+
+export function lineShow(list, sentence, ancestry) {
+  setText(sentence, lineSentence(ancestry));
+  const left = ancestry.length - 2 * LINE_ENDS;
+  const items = left > 1
+    ? [...ancestry.slice(0, LINE_ENDS).map(member), h("li", {}, h("span", { class: "ancestor sub" }, `${left} more`)), ...ancestry.slice(-LINE_ENDS).map(member)]
+    : ancestry.map(member);
+  refill(list, items);
+}
+
+// The agent's name in a sentence is a link to it.
+function told(event) {
+  const name = event.agent_name;
+  const at = name ? event.text.indexOf(name) : -1;
+  if (at < 0) return [event.text];
+  return [event.text.slice(0, at), h("a", { class: "strong", href: `/agents/${event.agent}/` }, name), event.text.slice(at + name.length)];
+}
+
+export class Events {
+  constructor(list, button) {
+    this.list = list;
+    this.button = button;
+    this.all = false;
+    button.addEventListener("click", () => {
+      this.all = true;
+      this.render(this.events);
+    });
+  }
+
+  render(events) {
+    this.events = events;
+    const shown = this.all ? events : events.slice(0, SHOWN_EVENTS);
+    refill(this.list, shown.map((event) => h("li", {},
+      h("time", { datetime: event.at, title: fullTime(event.at) }, clock(event.at)),
+      h("span", { class: BAD.has(event.kind) ? "bad" : null }, told(event)))));
+    this.button.hidden = this.all || events.length <= SHOWN_EVENTS;
+  }
+}

@@ -1,0 +1,58 @@
+// The head of the tournament's page and its four tiles.
+import { $, $$, h, setText, sparkline } from "./dom.js";
+import { count, duration, margin, number, percent, plural, relative, roughly, scaled } from "./format.js";
+
+const big = (element, figure, rest) => element.replaceChildren(figure, " ", h("small", {}, rest));
+
+function goal(t) {
+  const { stop } = t.spec;
+  if (t.target_score !== null) return `Towards the target of ${number(t.target_score)}`;
+  if (stop.pods) return `Towards ${plural(stop.pods, "pod")}`;
+  if (stop.env_steps) return `Towards ${count(stop.env_steps)} env steps`;
+  if (stop.hours) return `Towards ${duration(stop.hours * 3600)}`;
+  return "Progress";
+}
+
+function remaining(t) {
+  if (t.status === "RUNNING") return t.seconds_left === null ? "running" : `at most ${roughly(t.seconds_left)} left`;
+  return t.status === "DRAFT" ? "not started" : t.status.toLowerCase();
+}
+
+export function whenText(t) {
+  if (t.status === "DRAFT") return `made ${relative(t.created_at)}, not started`;
+  if (t.finished_at) return `ran ${duration(t.seconds)}, ended ${relative(t.finished_at)}`;
+  return `started ${relative(t.started_at)}, ran ${duration(t.seconds)}`;
+}
+
+function tiles(t) {
+  big($("[data-best]"), number(t.best_score), t.best_score === null ? "no agent yet" : `${margin(t, "best_score")} · ${t.best_agent_name}`);
+  $("[data-spark]").replaceChildren(...[sparkline(t.sparkline)].filter(Boolean));
+  setText($("[data-goal-title]"), goal(t));
+  big($("[data-goal]"), t.progress === null ? "–" : percent(t.progress), remaining(t));
+  $("[data-bar]").setAttribute("aria-valuenow", Math.floor((t.progress ?? 0) * 100));
+  $("[data-bar] i").style.width = `${(t.progress ?? 0) * 100}%`;
+  const average = t.seconds > 0 ? t.env_steps / t.seconds : 0;
+  const [rate, unit] = scaled(t.status === "RUNNING" ? t.env_steps_per_second : average);
+  big($("[data-rate]"), `${rate} ${unit}`.trim(), t.status === "RUNNING" ? "env steps/s" : "env steps/s on average");
+  setText($("[data-steps]"), `${count(t.env_steps)} steps so far`);
+  const { pods } = t;
+  big($("[data-pods]"), String(pods.FINISHED), `finished · ${pods.RUNNING} running`);
+  setText($("[data-pods-more]"), [pods.QUEUED && `${pods.QUEUED} queued`, `${t.retried} retried`, `${pods.FAILED} failed`,
+    pods.STOPPED && `${pods.STOPPED} stopped`].filter(Boolean).join(" · "));
+}
+
+export function summaryShow(t) {
+  const pill = $("[data-pill]");
+  if (!pill.classList.contains(t.status)) pill.className = `pill ${t.status}`;
+  setText($("[data-status]"), t.status);
+  setText($("[data-name]"), t.name);
+  document.title = `${t.name} · Podracer`;
+  for (const button of $$("[data-when-status]")) button.hidden = !button.dataset.whenStatus.split(" ").includes(t.status);
+  $("[data-stepper]").hidden = !["DRAFT", "RUNNING", "PAUSED"].includes(t.status);
+  setText($("[data-when]"), whenText(t));
+  const reason = $("[data-reason]");
+  reason.hidden = !t.reason;
+  reason.className = `reason ${t.status}`;
+  setText(reason, t.reason);
+  tiles(t);
+}

@@ -1,0 +1,120 @@
+// The live page of a tournament: the store, its socket, and the parts that draw it.
+import { Board } from "./board.js";
+import { call } from "./api.js";
+import { controlsStart } from "./controls.js";
+import { Curves } from "./curves.js";
+import { $, $$, json, setText } from "./dom.js";
+import { Pods } from "./pods.js";
+import { LiveSocket } from "./socket.js";
+import { Store } from "./store.js";
+import { Events, lineShow } from "./story.js";
+import { summaryShow, whenText } from "./summary.js";
+
+const TABLES_EVERY_MS = 250;
+const CLOCK_MS = 15_000;
+
+// For measurements: milliseconds from a point leaving its pod to its being drawn, of the last 500 messages.
+window.podracer = { latencies: [] };
+
+const store = new Store(json("snapshot"));
+const curves = new Curves($("[data-plot]"), store, json("figure"));
+const board = new Board($("[data-board]"), $("[data-board-empty]"), (agent) => curves.highlight(agent));
+const pods = new Pods($("[data-pod-rows]"), $("[data-pods-empty]"), $("[data-pods-all]"));
+const events = new Events($("[data-events]"), $("[data-events-all]"));
+const banner = $("[data-connection]");
+const sizeShow = controlsStart(store, (tournament) => {
+  store.tournament = tournament;
+  changed(["tournament"]);
+});
+
+// Tables are drawn a few times a second at most, and not at all while nobody looks.
+const dirty = new Set();
+let waiting = false;
+
+function changed(parts) {
+  for (const part of parts) dirty.add(part);
+  if (waiting || document.hidden || !dirty.size) return;
+  waiting = true;
+  requestAnimationFrame(() => {
+    show();
+    setTimeout(() => {
+      waiting = false;
+      changed([]);
+    }, TABLES_EVERY_MS);
+  });
+}
+
+function show() {
+  if (dirty.has("tournament")) {
+    summaryShow(store.tournament);
+    sizeShow();
+    lineageFollow();
+  }
+  if (dirty.has("leaderboard") || dirty.has("tournament")) board.render(store.leaderboard, store.tournament.target_score);
+  if (dirty.has("pods") || dirty.has("leaderboard")) pods.render(store);
+  if (dirty.has("events")) events.render(store.events);
+  dirty.clear();
+}
+
+// The line of descent is asked for when there is a new champion.
+let champion = store.tournament.best_agent;
+lineShow($("[data-line]"), $("[data-lineage-sentence]"), json("ancestry"));
+championColor();
+
+async function lineageFollow() {
+  const best = store.tournament.best_agent;
+  if (best === champion) return;
+  champion = best;
+  championColor();
+  try {
+    const ancestry = best ? (await call("GET", `/api/agents/${best}`)).ancestry : [];
+    if (best === champion) lineShow($("[data-line]"), $("[data-lineage-sentence]"), ancestry);
+  } catch {
+    champion = null; // asked again with the next status
+  }
+}
+
+function championColor() {
+  const item = store.leaderboard[0];
+  if (item) $("[data-legend-champion]").className = `c${item.color % 12}`;
+}
+
+async function lostLook(failures) {
+  banner.hidden = false;
+  setText(banner, "Connection lost, trying again…");
+  if (failures < 2) return;
+  try {
+    await call("GET", `/api/tournaments/${store.tournament.id}`);
+  } catch (error) {
+    if (error.status === 404) setText(banner, "This tournament was deleted.");
+    else if (error.status === 401) setText(banner, "You are signed out: reload the page to sign in again.");
+    else return;
+    socket.end();
+  }
+}
+
+const socket = new LiveSocket(`/ws/tournaments/${store.tournament.id}/`, {
+  onMessage(message) {
+    const parts = store.apply(message);
+    if (parts.includes("points")) curves.extend(message.data.agent, store.added, message.data.sent_at);
+    if (parts.includes("curves")) curves.rebuild();
+    changed(parts.filter((part) => part !== "points" && part !== "curves"));
+  },
+  onState(connected, failures) {
+    if (connected) banner.hidden = true;
+    else lostLook(failures);
+  },
+});
+
+for (const group of $$("[data-seg]")) {
+  group.addEventListener("click", (event) => {
+    const chosen = event.target.closest("button");
+    if (!chosen) return;
+    for (const button of $$("button", group)) button.setAttribute("aria-pressed", String(button === chosen));
+    curves.setView(group.dataset.seg, chosen.value);
+  });
+}
+
+document.addEventListener("visibilitychange", () => changed([]));
+setInterval(() => document.hidden || setText($("[data-when]"), whenText(store.tournament)), CLOCK_MS);
+changed(["tournament", "leaderboard", "pods", "events"]);

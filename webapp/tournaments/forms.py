@@ -1,0 +1,316 @@
+"""The form of a new tournament. It checks nothing itself: what is typed becomes a specification, `spec_parse`
+validates that, and each error goes back to the field that it came from, with the input kept.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from podracer_core.errors import SpecError
+from podracer_core.hyperparameters import ALGORITHMS
+from podracer_core.search_space import KINDS
+from podracer_core.spec import TournamentSpec, default_search_space, spec_parse
+
+PATHS = {
+    "name": "name",
+    "env_id": "env_id",
+    "algorithms": "algorithms",
+    "seed": "seed",
+    "pool_size": "pool.size",
+    "num_envs": "pool.num_envs",
+    "device": "pool.device",
+    "priority": "pool.priority",
+    "round_env_steps": "round.env_steps",
+    "round_seconds": "round.seconds",
+    "leaderboard_size": "leaderboard.size",
+    "eval_episodes": "leaderboard.eval_episodes",
+    "score": "leaderboard.score",
+    "max_per_ancestor": "leaderboard.max_per_ancestor",
+    "fresh": "generator.strategies.fresh",
+    "exploit": "generator.strategies.exploit",
+    "stop_score": "stop.score",
+    "stop_pods": "stop.pods",
+    "stop_env_steps": "stop.env_steps",
+    "stop_hours": "stop.hours",
+    "stop_patience": "stop.patience",
+    "max_failures": "max_failures",
+}
+"""Form field -> dotted field of the specification."""
+
+SECTIONS = {
+    "round": "round_env_steps",
+    "stop": "stop_score",
+    "generator": "fresh",
+    "pool": "pool_size",
+    "leaderboard": "leaderboard_size",
+}
+"""Where an error about a whole table of the specification is shown."""
+
+TEXTS = ("name", "env_id", "device", "score")
+THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:[,_ ]\d{3})+(?:\.\d+)?")
+SUFFIXED = re.compile(r"([+-]?\d+(?:\.\d+)?) ?([kMG])")
+SUFFIXES = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
+ALGORITHM_TITLES = {"ppo": "ppo · proximal policy optimisation"}
+SCORES = (
+    ("mean", "mean of the returns"),
+    ("iqm", "interquartile mean"),
+    ("lower_bound", "lower bound of the interval"),
+)
+DEVICES = (("auto", "any worker"), ("cpu", "CPU workers"), ("cuda", "GPU workers"))
+
+
+@dataclass
+class SpaceRow:
+    """One hyperparameter's search space, as it is typed."""
+
+    algorithm: str
+    name: str
+    kind: str
+    values: str
+    errors: list[str] = field(default_factory=list)
+
+
+def _text(label: str, help_text: str = "", *, numeric: bool = True, **attrs: str) -> forms.CharField:
+    """A field that takes any text: the specification says what is wrong with it."""
+    attrs = {"autocomplete": "off", "spellcheck": "false", **({"inputmode": "decimal"} if numeric else {}), **attrs}
+    widget = forms.TextInput(attrs=attrs)
+    return forms.CharField(label=label, help_text=help_text, required=False, max_length=1000, widget=widget)
+
+
+class TournamentForm(forms.Form):
+    """After `is_valid()`, `spec` is the specification; `rows` are the search spaces and `space_errors` theirs."""
+
+    name = _text("Name", "Empty: named after what it trains in.", numeric=False)
+    env_id = _text("Environment", "From the list, or any other Gymnasium id.", numeric=False, list="environments")
+    algorithms = forms.CharField(
+        required=False,
+        widget=forms.SelectMultiple(
+            choices=[(name, ALGORITHM_TITLES.get(name, name)) for name in ALGORITHMS],
+            attrs={"size": max(2, min(len(ALGORITHMS), 6))},
+        ),
+    )
+    stop_score = _text("Target score", "Confirmed by 100 fresh episodes; empty: none.")
+    pool_size = _text("Pool size", "Pods that train at once.")
+    round_env_steps = _text("Round env steps", "How long one pod trains.")
+    leaderboard_size = _text("Leaderboard size", "The best agents that are kept and inherited from.")
+
+    stop_pods = _text("Pods finished")
+    stop_env_steps = _text("Env steps in all")
+    stop_hours = _text("Hours", "Pauses left out.")
+    stop_patience = _text("Patience", "Pods in a row without a new best.")
+
+    fresh = _text("Weight of fresh", "New agents from scratch.")
+    exploit = _text("Weight of exploit", "Inherit from the board, then perturb.")
+    score = forms.CharField(label="Score statistic", required=False, widget=forms.Select(choices=SCORES))
+    eval_episodes = _text("Evaluation episodes", "Fresh ones, for each agent's score.")
+    max_per_ancestor = _text("Share per founder", "At most this much of the board from one founder.")
+    round_seconds = _text("Round seconds", "Ends a round too, if it comes first.")
+    num_envs = _text("Parallel copies per pod", "Stepped at once; auto: what suits.", numeric=False)
+    device = forms.CharField(label="Runs on", required=False, widget=forms.Select(choices=DEVICES))
+    priority = _text("Priority", "Higher goes first when slots are short.")
+    seed = _text("Seed", "The same seed gives the same curves.")
+    max_failures = _text("Failures in a row", "The same failure this often ends it.")
+
+    essentials = ("name", "env_id", "algorithms", "stop_score", "pool_size", "round_env_steps", "leaderboard_size")
+    stops = ("stop_pods", "stop_env_steps", "stop_hours", "stop_patience")
+    details = (
+        "fresh", "exploit", "score", "eval_episodes", "max_per_ancestor", "round_seconds",
+        "num_envs", "device", "priority", "seed", "max_failures",
+    )  # fmt: skip
+
+    def __init__(self, data: QueryDict | None = None, *, spec: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(data, initial=initial_of(spec) if spec else None, **kwargs)
+        self.spec: TournamentSpec | None = None
+        self.space_errors: list[str] = []
+        self.rows = rows_typed(data) if data is not None else rows_of(spec or {})
+        for name in self.fields:
+            self.fields[name].widget.attrs["aria-describedby"] = f"id_{name}_helptext id_{name}-error"
+
+    def clean(self) -> dict[str, Any]:
+        assert isinstance(self.data, QueryDict)
+        try:
+            self.spec = spec_parse(spec_typed(self.data, self.rows))
+        except SpecError as error:
+            self.add_spec_errors(error)
+        return dict(self.cleaned_data)
+
+    def add_spec_errors(self, error: SpecError) -> None:
+        """Put each error beside the field that it is about."""
+        for dotted, message in error.errors:
+            row = self._row(dotted)
+            sentence = message[:1].upper() + message[1:]
+            if row:
+                row.errors.append(sentence)
+            elif name := field_of(dotted):
+                self.add_error(name, sentence)
+            elif ".search_space" in dotted:
+                self.space_errors.append(f"{dotted.rsplit('.', 1)[-1]}: {message}")
+            else:
+                self.add_error(None, f"{dotted}: {message}" if dotted else sentence)
+        if any(row.errors for row in self.rows) or self.space_errors:
+            self.add_error(None, "The search space does not hold; see below.")
+
+    def _row(self, dotted: str) -> SpaceRow | None:
+        found = re.fullmatch(r"algorithms\.(\d+)\.search_space\.([^.]+)(\..*)?", dotted)
+        if not found:
+            return None
+        chosen = algorithms_typed(self.data) if isinstance(self.data, QueryDict) else []
+        index = int(found[1])
+        algorithm = chosen[index] if index < len(chosen) else ""
+        return next((row for row in self.rows if (row.algorithm, row.name) == (algorithm, found[2])), None)
+
+    def section(self, names: Sequence[str]) -> list[forms.BoundField]:
+        """The bound fields of one part of the form."""
+        return [self[name] for name in names]
+
+    @property
+    def essential_fields(self) -> list[forms.BoundField]:
+        return self.section(self.essentials)
+
+    @property
+    def stop_fields(self) -> list[forms.BoundField]:
+        return self.section(self.stops)
+
+    @property
+    def detail_fields(self) -> list[forms.BoundField]:
+        return self.section(self.details)
+
+    @property
+    def details_have_errors(self) -> bool:
+        return any(name in self.errors for name in self.details)
+
+
+def field_of(dotted: str) -> str | None:
+    """The form field for a dotted field of the specification, or for the nearest above it."""
+    inverse = {path: name for name, path in PATHS.items()}
+    parts = dotted.split(".")
+    if ".search_space" in dotted:
+        return None
+    for end in range(len(parts), 0, -1):
+        path = ".".join(parts[:end])
+        if path in inverse:
+            return inverse[path]
+    return SECTIONS.get(parts[0])
+
+
+def spec_typed(data: QueryDict, rows: Sequence[SpaceRow]) -> dict[str, Any]:
+    """The specification as it was typed, numbers read where they are numbers; empty fields are left out."""
+    spec: dict[str, Any] = {}
+    for name, path in PATHS.items():
+        text = data.get(name, "").strip()
+        if name == "algorithms" or not text:
+            continue
+        *tables, last = path.split(".")
+        table = spec
+        for part in tables:
+            table = table.setdefault(part, {})
+        table[last] = text if name in TEXTS else number_typed(text)
+    # A stop rule that was emptied is meant: the default must not come back.
+    spec.setdefault("stop", {})
+    spec["algorithms"] = [
+        {"name": algorithm, "search_space": _space_typed(algorithm, rows)} for algorithm in algorithms_typed(data)
+    ]
+    return spec
+
+
+def algorithms_typed(data: QueryDict) -> list[str]:
+    """Names, however they came: chosen in a list or written with commas."""
+    return [name.strip() for text in data.getlist("algorithms") for name in text.split(",") if name.strip()]
+
+
+def _space_typed(algorithm: str, rows: Sequence[SpaceRow]) -> dict[str, Any]:
+    return {row.name: space_typed(row.kind, row.values) for row in rows if row.algorithm == algorithm}
+
+
+def space_typed(kind: str, text: str) -> dict[str, Any]:
+    """A search space from what was typed: one value for fixed, else values between commas."""
+    if kind == "fixed":
+        return {"fixed": value_typed(text)}
+    return {kind: [value_typed(part) for part in text.split(",") if part.strip()]}
+
+
+def rows_typed(data: QueryDict) -> list[SpaceRow]:
+    """The rows of the search space that are not empty."""
+    columns = (data.getlist(f"space-{name}") for name in ("algorithm", "name", "kind", "values"))
+    rows = [SpaceRow(*(text.strip() for text in row)) for row in zip(*columns, strict=False)]
+    return [row for row in rows if row.name or row.values]
+
+
+def rows_of(spec: Mapping[str, Any]) -> list[SpaceRow]:
+    """The rows that write down a specification's search spaces."""
+    return [
+        SpaceRow(part["name"], name, kind, values_text(content))
+        for part in spec.get("algorithms", ())
+        for name, space in part["search_space"].items()
+        for kind, content in space.items()
+    ]
+
+
+def default_rows(algorithm: str, env_id: str) -> list[SpaceRow]:
+    """What is searched unless told otherwise."""
+    return rows_of({"algorithms": [{"name": algorithm, "search_space": default_search_space(algorithm, env_id)}]})
+
+
+def initial_of(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The form's values for a complete specification."""
+    initial: dict[str, Any] = {"algorithms": [part["name"] for part in spec["algorithms"]]}
+    for name, path in PATHS.items():
+        if name == "algorithms":
+            continue
+        value: Any = spec
+        for part in path.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        initial[name] = number_text(value)
+    return initial
+
+
+def number_typed(text: str) -> int | float | str:
+    """A number from 200000, 200,000, 200k, 2e5 or 0.5; any other text stays text, to be refused by name."""
+    if THOUSANDS.fullmatch(text):
+        text = re.sub(r"[,_ ]", "", text)
+    if found := SUFFIXED.fullmatch(text):
+        scaled = float(found[1]) * SUFFIXES[found[2]]
+        return int(scaled) if scaled.is_integer() else scaled
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() and abs(number) < 1e15 and "." not in text else number
+
+
+def value_typed(text: str) -> bool | int | float | str:
+    """A hyperparameter's value; floats stay floats, so that 1.0 is not a whole number."""
+    text = text.strip()
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    return number_typed(text)
+
+
+def number_text(value: Any) -> str:
+    """A value as it is typed; whole numbers with thousands separators."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    return f"{value:,}" if isinstance(value, int) and abs(value) >= 10_000 else f"{value}"
+
+
+def values_text(content: Any) -> str:
+    """A search space's values as they are typed."""
+    parts = content if isinstance(content, list | tuple) else [content]
+    return ", ".join(str(part).lower() if isinstance(part, bool) else f"{part}" for part in parts)
+
+
+KIND_TITLES = dict(
+    zip(KINDS, ("fixed at", "one of", "uniform from, to", "log-uniform from, to", "whole from, to"), strict=True)
+)

@@ -1,0 +1,118 @@
+"""Numbers, times and small drawings as the pages show them."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from webapp.tournaments import selectors, sentences
+
+register = template.Library()
+
+MINUS = "\N{MINUS SIGN}"
+
+
+@register.filter
+def score(value: float | None) -> str:
+    """A score: thousands with commas, small ones with two decimals at most; a dash where there is none."""
+    return "–" if value is None or not math.isfinite(value) else sentences.number(value).replace("-", MINUS)
+
+
+@register.filter
+def margin(item: dict[str, Any], prefix: str = "score") -> str:
+    """Half the width of the confidence interval of `item`, as ± 91."""
+    low, high = item.get(f"{prefix}_low"), item.get(f"{prefix}_high")
+    return "" if low is None or high is None else f"± {sentences.number((high - low) / 2)}"
+
+
+@register.filter
+def count(value: float | None) -> str:
+    """A count to three figures: 940, 58.2 k, 12.4 M."""
+    if value is None:
+        return "–"
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= limit * 0.9995:
+            return f"{value / limit:.3g} {unit}"
+    return f"{value:.0f}"
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """A length of time: 8 s, 4 min 10 s, 2 h 5 min, 3 d 4 h."""
+    if seconds is None:
+        return "–"
+    whole = round(seconds)
+    for size, unit, below, below_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            rest = whole % size // below
+            return f"{whole // size} {unit}" + (f" {rest} {below_unit}" if rest else "")
+    return f"{whole} s"
+
+
+@register.filter
+def size(value: int) -> str:
+    """A file's size."""
+    return f"{value / 1e6:.1f} MB" if value >= 1e6 else f"{max(1, round(value / 1e3))} kB"
+
+
+@register.filter
+def setting(value: Any) -> str:
+    """A hyperparameter's value."""
+    return sentences.setting(value)
+
+
+@register.filter
+def percent(share: float | None) -> str:
+    """A share of 1 in per cent."""
+    return "–" if share is None else f"{math.floor(share * 100 + 1e-9)} %"
+
+
+@register.simple_tag
+def sparkline(values: Sequence[float | None], width: int = 120, height: int = 28) -> SafeString:
+    """The values as a line over the whole width; nothing for fewer than one."""
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    if not known:
+        return SafeString("")
+    if len(known) == 1:
+        known = known * 2
+    low, high = min(known), max(known)
+    span = (high - low) or 1.0
+    points = [
+        (width * index / (len(known) - 1), height - 2 - (height - 4) * (value - low) / span)
+        for index, value in enumerate(known)
+    ]
+    return format_html(
+        '<svg class="spark" viewBox="0 0 {} {}" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
+        '<polyline points="{}"/></svg>',
+        width,
+        height,
+        format_html_join(" ", "{},{}", ((f"{x:.1f}", f"{y:.1f}") for x, y in points)),
+    )
+
+
+@register.simple_tag
+def slots_online() -> SafeString:
+    """How many slots are there to train, for the header."""
+    online = selectors.slots_online()
+    slots = sum(worker["slots"] for worker in online["workers"])
+    names = ", ".join(f"{worker['name']} ({worker['slots']} {worker['device_kind']})" for worker in online["workers"])
+    if not slots:
+        return format_html(
+            '<span class="slots none" title="{}">no <span class="long">worker </span>slots</span>',
+            "No worker is online: queued pods wait. Start one with make run or make worker.",
+        )
+    return format_html(
+        '<span class="slots" title="{}">{} slot{}<span class="long"> online</span></span>',
+        names,
+        slots,
+        "" if slots == 1 else "s",
+    )
+
+
+@register.simple_tag
+def board_color(color: int | None) -> str:
+    """The class of an agent's chip; none for agents that never were on the board."""
+    return "" if color is None else f"c{color % 12}"
