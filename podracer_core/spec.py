@@ -24,6 +24,7 @@ from podracer_core.envs import catalogue
 from podracer_core.errors import PodracerError, SpecError
 from podracer_core.hyperparameters import ALGORITHMS, NOT_BUILT, Value, batch_problem, complete
 from podracer_core.search_space import SearchSpace
+from podracer_core.sentences import sentence
 
 MAX_SPEC_BYTES = 256 * 1024
 CONFIRM_EPISODES = 100
@@ -71,7 +72,7 @@ class AlgorithmSpec(_Part):
                 try:
                     complete(self.name, {name: value})
                 except ValidationError as error:
-                    errors.append((f"search_space.{name}", f"{value!r}: {_sentence(error.errors()[0])}"))
+                    errors.append((f"search_space.{name}", sentence(error.errors()[0])))
                     break
         if errors:
             raise SpecError(errors)
@@ -232,7 +233,7 @@ def spec_parse(data: Any) -> TournamentSpec:
     try:
         spec = TournamentSpec.model_validate(_with_defaults(data, entry))
     except ValidationError as error:
-        errors += [item for detail in error.errors() for item in _field_errors(detail)]
+        errors += [item for detail in _causes(error) for item in _field_errors(detail)]
     if spec and entry:
         errors += [*_batch_errors(spec), *_stop_errors(spec, entry), *_algorithm_errors(spec)]
     if errors or spec is None:
@@ -299,11 +300,10 @@ def default_search_space(algorithm: str, env_id: str) -> dict[str, Any]:
     """What is searched when the user names nothing: the learning rate and entropy bonus around the tuned values."""
     tuned = complete(algorithm, catalogue.default_hyperparameters(env_id, algorithm)).model_dump()
     rate = tuned["learning_rate"]
+    gae_lambda = tuned["gae_lambda"]
     return {
         "learning_rate": {"loguniform": [float(f"{rate / 2:.2g}"), float(f"{min(rate * 2, 1.0):.2g}")]},
-        "gae_lambda": {
-            "uniform": [max(0.0, round(tuned["gae_lambda"] - 0.05, 3)), min(1.0, tuned["gae_lambda"] + 0.02)]
-        },
+        "gae_lambda": {"uniform": [round(max(0.0, gae_lambda - 0.05), 3), round(min(1.0, gae_lambda + 0.02), 3)]},
         "ent_coef": {"uniform": [0.0, round(max(2 * tuned["ent_coef"], 0.01), 3)]},
     }
 
@@ -340,6 +340,17 @@ def _algorithm_errors(spec: TournamentSpec) -> list[tuple[str, str]]:
     ]
 
 
+def _causes(error: ValidationError) -> list[Any]:
+    """The error's entries without "too short" of a list that is only short because its members did not hold."""
+    details = error.errors()
+    return [
+        detail
+        for detail in details
+        if detail["type"] != "too_short"
+        or not any(other["loc"][: len(detail["loc"])] == detail["loc"] and other is not detail for other in details)
+    ]
+
+
 def _field_errors(detail: Any) -> list[tuple[str, str]]:
     """One pydantic error as (field, message) pairs; a SpecError raised inside keeps its own fields."""
     path = ".".join(str(part) for part in detail["loc"])
@@ -348,7 +359,7 @@ def _field_errors(detail: Any) -> list[tuple[str, str]]:
         return [(f"{path}.{field}" if path else field, message) for field, message in inner.errors]
     if detail["type"] == "extra_forbidden":
         return [(path, f"there is no field {detail['loc'][-1]!r} here{_known_fields(detail['loc'][:-1])}")]
-    return [(path, _sentence(detail))]
+    return [(path, sentence(detail))]
 
 
 def _known_fields(path: tuple[Any, ...]) -> str:
@@ -358,12 +369,3 @@ def _known_fields(path: tuple[Any, ...]) -> str:
             continue
         model = AlgorithmSpec if part == "algorithms" else model.model_fields[part].annotation
     return f"; there are {', '.join(model.model_fields)}"
-
-
-def _sentence(detail: Any) -> str:
-    """pydantic's message without its technical prefix, with the bad value where it helps."""
-    message = str(detail["msg"]).removeprefix("Value error, ")
-    value = detail.get("input")
-    if detail["type"] != "value_error" and isinstance(value, bool | int | float | str):
-        return f"{message}, got {value!r}"[:300]
-    return message

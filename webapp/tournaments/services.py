@@ -6,6 +6,7 @@ from django.db.models.functions import Now
 from pydantic import ValidationError
 
 from podracer_core.errors import SpecError
+from podracer_core.sentences import sentence
 from podracer_core.spec import PoolSpec, TournamentSpec
 from webapp.tournaments import clock, dispatch, endings, events, orchestrator, storage
 from webapp.tournaments.errors import TournamentError
@@ -147,7 +148,7 @@ def _check(field: str, model: type[PoolSpec] | type[TournamentSpec], name: str, 
     try:
         model.model_validate(data)
     except ValidationError as error:
-        raise SpecError([(field, f"{error.errors()[0]['msg']}, got {value!r}")]) from None
+        raise SpecError([(field, sentence(error.errors()[0]))]) from None
 
 
 def _shrink(tournament: Tournament) -> None:
