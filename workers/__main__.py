@@ -1,6 +1,9 @@
 """`python -m workers`: one Celery worker with this machine's slots."""
 
 import sys
+import warnings
+
+from celery.exceptions import SecurityWarning
 
 from podracer_core.errors import PodracerError
 
@@ -16,8 +19,11 @@ def main() -> int:
     except PodracerError as error:
         print(error, file=sys.stderr)
         return 2
+    # `make run` as root is its user's choice, and messages carry no content that could be unpickled.
+    warnings.filterwarnings("ignore", category=SecurityWarning)
     app.worker_main(
         [
+            "--quiet",
             "worker",
             "--pool=threads",
             f"--concurrency={here.slots}",

@@ -3,6 +3,7 @@
 import http.client
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -171,9 +172,11 @@ class Supervisor:
 
     def _program(self, name: str) -> Child:
         command = [sys.executable, *self._arguments(name)]
+        # A worker that is started again under its own name takes over at once what the one before it ran.
+        environment = {"PODRACER_WORKER_NAME": socket.gethostname(), **os.environ}
         return Child(
             name,
-            lambda: process.launch(command, output=subprocess.PIPE),
+            lambda: process.launch(command, output=subprocess.PIPE, environment=environment),
             self.log,
             record=run_folder(self.home) / f"{name}.json",
             stop_signals=[(signal.SIGTERM, SECONDS_TO_STOP[name])],
