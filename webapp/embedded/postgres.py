@@ -178,6 +178,7 @@ class EmbeddedPostgres:
         # PostgreSQL's own, so that an update of the system's does not reorder an index.
         command += ["--auth=scram-sha-256", "-c", "scram_iterations=1", "--encoding=UTF8", "--locale=C"]
         command += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--no-instructions"]
+        command += [] if self.durable else ["--no-sync"]
         try:
             with self.log.open("ab") as log:
                 code = process.launch(command, output=log, identity=identity).wait(120)

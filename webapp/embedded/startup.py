@@ -65,7 +65,8 @@ def _address_problem(host: str, port: int, error: OSError) -> str:
         return f"Port {port} on {host} is in use: stop the program that uses it, or set PORT to another one."
     if error.errno == errno.EACCES:
         return f"Port {port} is reserved for the administrator: set PORT to one from 1024 to 65535."
-    return f"Podracer cannot listen on {host}, port {port} ({error.strerror}): HOST must be an address of this machine."
+    reason = error.strerror or str(error)
+    return f"HOST is {host!r}, where Podracer cannot listen ({reason}): it must be an address of this machine."
 
 
 def leftovers_end(home: Path, names: list[str]) -> None:

@@ -90,6 +90,8 @@ class EmbeddedValkey:
 
     def _configuration(self) -> str:
         lines = [
+            # Its working folder, so that what it works for can be told from outside.
+            f'dir "{run_folder(self.home)}"',
             f"bind {LOOPBACK}",
             f"port {self.services.valkey_port}",
             f"requirepass {self.services.valkey_password}",
