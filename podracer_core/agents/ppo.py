@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from podracer_core.agents.adam import Adam
 from podracer_core.agents.episodes import Episodes, EpisodeTracker
 from podracer_core.agents.networks import ActorCritic
 from podracer_core.agents.normaliser import ObservationNormaliser, RewardScaler
@@ -22,8 +23,6 @@ from podracer_core.agents.rollout_buffer import RolloutBuffer
 from podracer_core.envs.vector_env import VectorEnv
 from podracer_core.errors import CheckpointError, DivergedError
 from podracer_core.hyperparameters import PPOHyperparameters
-
-ADAM_EPS = 1e-5
 
 State = dict[str, Any]
 
@@ -54,7 +53,7 @@ class PPO:
         self.network = _network(env, hyperparameters)
         self.network.initialise(network_seed)
         self.policy = _policy(env, self.network)
-        self.optimizer = _optimizer(self.network, hyperparameters)
+        self.optimizer = Adam(self.network.parameters, self.network.gradients, self.hp.learning_rate)
         self.generator = torch.Generator(device).manual_seed(noise_seed)
         self.normaliser = ObservationNormaliser(env.observation_dim, device) if self.hp.norm_obs else None
         self.scaler = RewardScaler(env.num_envs, self.hp.gamma, device) if self.hp.norm_reward else None
@@ -117,11 +116,11 @@ class PPO:
 
     def update(self, batch: Batch, learning_rate: float) -> None:
         """Passes over the batch, `num_epochs` times or until the policy moved by `target_kl`."""
-        self.optimizer.param_groups[0]["lr"] = learning_rate
+        self.optimizer.learning_rate = learning_rate
         for minibatches in self._epochs(batch):
             for minibatch in minibatches:
                 log_ratio = self.compute_gradients(minibatch)
-                self._clip_gradients()
+                self.optimizer.clip_gradients(self.hp.max_grad_norm)
                 self.optimizer.step()
             if self.hp.target_kl and float(approx_kl(log_ratio)) > self.hp.target_kl:
                 return
@@ -158,7 +157,7 @@ class PPO:
             "explained_variance": 1 - (returns - value).var() / (returns.var() + 1e-8),
         }
         numbers = dict(zip(values, torch.stack(list(values.values())).tolist(), strict=True))
-        return numbers | {"learning_rate": self.optimizer.param_groups[0]["lr"]}
+        return numbers | {"learning_rate": self.optimizer.learning_rate}
 
     # Parts of an iteration
 
@@ -198,11 +197,6 @@ class PPO:
     def _normalised(self, batch: Batch) -> Batch:
         return batch._replace(advantage=normalise(batch.advantage)) if self.hp.norm_adv else batch
 
-    def _clip_gradients(self) -> None:
-        gradients = self.network.gradients
-        norm = torch.linalg.vector_norm(gradients).add_(1e-6)
-        gradients.mul_((self.hp.max_grad_norm / norm).clamp_(max=1.0))
-
     def _check_finite(self, episodes: Episodes) -> None:
         if not np.isfinite(episodes.returns).all():
             raise DivergedError(f"A return became {episodes.returns[~np.isfinite(episodes.returns)][0]}.")
@@ -226,12 +220,11 @@ class PPO:
 
     def learned(self) -> State:
         """What another agent can inherit: weights, optimizer and normalisers, on the CPU."""
-        adam = self.optimizer.state[self.network.parameters]
         return {
             "algorithm": self.algorithm,
             "shape": _shape(self.env, self.hp),
             "parameters": self.network.parameters.cpu().clone(),
-            "optimizer": {name: value.cpu().clone() for name, value in adam.items()},
+            "optimizer": self.optimizer.state(),
             "obs_statistics": self.normaliser.statistics.state() if self.normaliser else None,
             "reward_statistics": self.scaler.statistics.state() if self.scaler else None,
         }
@@ -250,9 +243,7 @@ class PPO:
             )
             raise CheckpointError(f"The inherited {learned['algorithm']} state does not fit this agent: {differing}.")
         self.network.parameters.copy_(learned["parameters"])
-        adam = self.optimizer.state[self.network.parameters]
-        for name, value in learned["optimizer"].items():
-            adam[name].copy_(value)
+        self.optimizer.load_state(learned["optimizer"])
         if self.normaliser:
             self.normaliser.load_state(learned["obs_statistics"])
         if self.scaler and learned["reward_statistics"]:
@@ -325,19 +316,6 @@ def _policy(env: VectorEnv, network: ActorCritic) -> Policy:
     assert env.action_low is not None
     assert env.action_high is not None
     return Gaussian(network.log_std, network.log_std_gradient, env.action_low, env.action_high)
-
-
-def _optimizer(network: ActorCritic, hp: PPOHyperparameters) -> torch.optim.Adam:
-    """Adam over the one flat vector, its state made at once so that an inherited one has a place to go."""
-    parameters = network.parameters
-    parameters.grad = network.gradients
-    optimizer = torch.optim.Adam([parameters], lr=hp.learning_rate, eps=ADAM_EPS, fused=True)
-    optimizer.state[parameters] = {
-        "step": torch.zeros((), device=parameters.device),
-        "exp_avg": torch.zeros_like(parameters),
-        "exp_avg_sq": torch.zeros_like(parameters),
-    }
-    return optimizer
 
 
 def _shape(env: VectorEnv, hp: PPOHyperparameters) -> dict[str, Any]:
