@@ -18,6 +18,13 @@ from podracer_core.envs.vector_env import make_vector_env
 ENV_IDS = list(DYNAMICS)
 NUM_ENVS = 3
 VELOCITY = {"CartPole-v1": 3, "Acrobot-v1": 5, "Pendulum-v1": 2}  # of obs; 1 for the cars
+STATES = {
+    "CartPole-v1": [(-2.4, 2.4), (-6, 6), (-0.21, 0.21), (-6, 6)],
+    "Acrobot-v1": [(-np.pi, np.pi), (-np.pi, np.pi), (-4 * np.pi, 4 * np.pi), (-9 * np.pi, 9 * np.pi)],
+    "MountainCar-v0": [(-1.2, 0.6), (-0.07, 0.07)],
+    "MountainCarContinuous-v0": [(-1.2, 0.6), (-0.07, 0.07)],
+    "Pendulum-v1": [(-80, 80), (-8, 8)],
+}  # bounds of what each state variable may be
 Policy = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
 
@@ -123,6 +130,30 @@ def compare(env_id: str, arrays: Any, seed: int, policy: Policy, num_steps: int,
 def test_every_step_equals_gymnasium(env_id: str, arrays: str, seed: int, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(policies(env_id))))
     compare(env_id, arrays, seed, policies(env_id)[name], num_steps=220, resync=True)
+
+
+@pytest.mark.parametrize("arrays", ["numpy", "torch"])
+@pytest.mark.parametrize("env_id", ENV_IDS)
+@given(data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_a_step_from_any_state_equals_gymnasium(env_id: str, arrays: Any, data: st.DataObject) -> None:
+    """From all over the state space and its corners, most of which no policy above reaches."""
+    corners = np.array(STATES[env_id])
+    fractions = data.draw(st.lists(st.floats(0, 1), min_size=len(corners), max_size=len(corners)))
+    state = corners[:, 0] + np.array(fractions) * (corners[:, 1] - corners[:, 0])
+    env = ClassicControl(env_id, 1, "cpu", arrays)
+    env.reset(0)
+    env.load_state({**env.state(), "state": torch.from_numpy(state[:, None])})
+    reference = Reference(env)
+    name = data.draw(st.sampled_from(sorted(policies(env_id))))
+    act = policies(env_id)[name](np.zeros((1, 9)), np.random.default_rng(data.draw(st.integers(0, 99))))
+    actions = actions_tensor(env_id, act)
+    ((obs, reward, terminated, truncated),) = reference.step(actions)
+    step = env.step(actions)
+    assert close(step.final_obs[0].numpy(), obs), (step.final_obs, obs)
+    assert close(step.reward.item(), np.float32(reward))
+    assert (step.terminated.item(), step.truncated.item()) == (terminated, truncated)
+    reference.close()
 
 
 @pytest.mark.parametrize(

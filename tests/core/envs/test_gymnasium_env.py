@@ -88,6 +88,8 @@ def test_every_step_equals_the_single_environments(make, env_id: str, processes:
 def test_a_crash_names_the_environment_the_step_and_the_action(make, processes: int) -> None:
     env = make("Crashing", 4, processes)
     env.reset(0)
+    for _ in range(4):  # a whole episode
+        env.step(torch.tensor([0, 0, 0, 0]))
     env.step(torch.tensor([2, 2, 2, 2]))
     env.step(torch.tensor([2, 2, 2, 2]))
     message = r"podracer-tests/Crashing-v0 \(environment 3\) crashed at step 3 of an episode, on action 2: Zero"
