@@ -36,10 +36,19 @@ def deep_home() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def stack(deep_home: Path) -> Iterator[Stack]:
-    """Running; a test that ends it starts it again."""
-    with Stack(deep_home, PODRACER_SLOTS="1") as running:
-        yield running
+def stack_of_all(deep_home: Path) -> Iterator[Stack]:
+    """One for all tests; not started."""
+    whole = Stack(deep_home, PODRACER_SLOTS="1")
+    yield whole
+    whole.stop()
+
+
+@pytest.fixture
+def stack(stack_of_all: Stack) -> Stack:
+    """Running, even if the test before ended it."""
+    if stack_of_all.process is None:
+        stack_of_all.start()
+    return stack_of_all
 
 
 def pid_of(stack: Stack, name: str) -> int:
@@ -151,7 +160,6 @@ def test_a_killed_run_is_recovered_and_the_stop_after_that_leaves_nothing(stack:
     assert stack.token == token
     stack.stop()
     assert nothing_runs_on(stack.home)
-    stack.start()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the next start ends them")
@@ -159,8 +167,8 @@ def test_when_only_the_supervisor_is_killed_the_rest_ends_by_itself(stack: Stack
     assert stack.process is not None
     stack.process.kill()
     stack.process.wait(10)
+    stack.process = None
     wait_for(lambda: nothing_runs_on(stack.home), 40, "the end of everything")
-    stack.start()
 
 
 def test_a_second_ctrl_c_hurries(stack: Stack) -> None:
@@ -172,10 +180,9 @@ def test_a_second_ctrl_c_hurries(stack: Stack) -> None:
     wait_for(lambda: "Stopping." in stack.log().rpartition("is ready")[2], 10, "the first being heard")
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 0
+    stack.process = None
     assert time.monotonic() - began < 15
     assert nothing_runs_on(stack.home)
-    stack.process = None
-    stack.start()
 
 
 def test_servers_of_ones_own_are_used_instead(tmp_path: Path) -> None:

@@ -189,15 +189,8 @@ class Supervisor:
             return ["manage.py", "scheduler"]
         address = ["--host", self.host, "--port", str(self.port)]
         quiet = ["--lifespan", "off", "--no-access-log", "--no-use-colors", "--no-server-header"]
-        return [
-            "-m",
-            "uvicorn",
-            "webapp.asgi:application",
-            *address,
-            *quiet,
-            "--timeout-graceful-shutdown",
-            "2",
-        ]
+        patience = ["--timeout-graceful-shutdown", "2"]
+        return ["-m", "uvicorn", "webapp.asgi:application", *address, *quiet, *patience]
 
 
 class _Loading(threading.Thread):
