@@ -136,7 +136,8 @@ def test_close_ends_the_processes_and_may_be_called_twice(make) -> None:
     processes = [group._process for group in env._groups]
     env.close()
     env.close()
-    assert [process.returncode for process in processes] == [0, 0]
+    assert len(processes) == 2
+    assert all(process.returncode is not None for process in processes)
 
 
 def test_discrete_actions_count_from_zero_whatever_the_space_starts_at(make) -> None:
