@@ -44,7 +44,14 @@ DATABASES = {
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.core.RedisChannelLayer",
-        "CONFIG": {"hosts": [REDIS_URL], "prefix": "podracer", "capacity": 1000, "expiry": 30},
+        "CONFIG": {
+            # Above the 5 s for which the layer waits for a message; redis-py's own limit is as long, and the
+            # sockets of viewers to whom nothing happens would be closed by it.
+            "hosts": [{"address": REDIS_URL, "socket_timeout": 15}],
+            "prefix": "podracer",
+            "capacity": 1000,
+            "expiry": 30,
+        },
     }
 }
 
