@@ -1,4 +1,4 @@
-"""The database's clock, which all hosts share, and numbers as JSON can hold them."""
+"""The database's clock, which all hosts share, and numbers and texts as the database and JSON can hold them."""
 
 import math
 from datetime import datetime
@@ -17,3 +17,8 @@ def database_now() -> datetime:
 def finite(value: float | None) -> float | None:
     """`value`, or None where it is NaN or infinite."""
     return value if value is not None and math.isfinite(value) else None
+
+
+def storable(text: str) -> str:
+    """`text` without NUL, which PostgreSQL refuses: what an environment says when it crashes may have any sign."""
+    return text.replace("\x00", "\N{REPLACEMENT CHARACTER}")

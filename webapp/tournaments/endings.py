@@ -32,7 +32,7 @@ def pod_end(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFi
 
 def log(*, pod_id: int, text: str, level: str = "info") -> None:
     """Add a line to a pod's log."""
-    PodLogLine.objects.create(pod_id=pod_id, text=text, level=level)
+    PodLogLine.objects.create(pod_id=pod_id, text=clock.storable(text), level=level)
 
 
 def _end_finished(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
@@ -75,12 +75,13 @@ def _end_paused(tournament: Tournament, pod: Pod, result: PodResult, files: Stor
 
 
 def _end_failed(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
+    reason = clock.storable(result.reason)
     if result.retryable:
-        retry_or_fail(tournament, pod, result.reason)
+        retry_or_fail(tournament, pod, reason)
         return
     _keep(pod.agent, result, files)
     pod.agent.save()
-    _fail(tournament, pod, result.reason)
+    _fail(tournament, pod, reason)
 
 
 _END = {
@@ -192,7 +193,8 @@ def end(tournament: Tournament, status: str, reason: str, kind: str) -> None:
     tournament.running_since = None
     tournament.status, tournament.reason = status, reason
     tournament.finished_at = clock.database_now()
-    tournament.save()
+    # Not the revision, which this transaction's messages have counted on in the database.
+    tournament.save(update_fields=["seconds_before", "running_since", "status", "reason", "finished_at"])
     for pod in tournament.pods.filter(status=Pod.Status.QUEUED).select_for_update(of=("self",)).select_related("agent"):
         stop_queued(tournament, pod, reason)
     events.record(tournament.pk, kind, reason)

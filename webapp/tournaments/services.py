@@ -115,7 +115,8 @@ def tournament_update(
             tournament.priority = priority
         if pool_size is not None and pool_size != tournament.pool_size:
             _resize(tournament, pool_size)
-        tournament.save()
+        # Only these: the row here is older than the revisions that the events above have counted.
+        tournament.save(update_fields=["name", "priority", "pool_size"])
         orchestrator.fill_pool(tournament.pk)
         events.publish(tournament.pk, "status")
 
