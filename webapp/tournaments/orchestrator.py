@@ -5,7 +5,7 @@ refused with PodLostError once another attempt or an end has come in between. Le
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 
 from podracer_core.progress import Directive, PodResult, Progress
 from podracer_core.tournament.generator import Offspring, generate
-from webapp.tournaments import board, dispatch, endings, events
+from webapp.tournaments import board, clock, dispatch, endings, events
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import PodLostError
 from webapp.tournaments.models import Agent, CurvePoint, Pod, Tournament, Worker
@@ -221,7 +221,7 @@ def pod_renew(*, pod_id: int, attempt: int) -> Directive:
 
 def pod_progress(*, pod_id: int, attempt: int, points: Iterable[Progress]) -> None:
     """Store points of a running pod's curve and tell the viewers. Raises PodLostError."""
-    points = sorted(points, key=lambda point: point.env_steps)
+    points = sorted(map(_finite, points), key=lambda point: point.env_steps)
     latest = points[-1]
     with transaction.atomic():
         held = Pod.objects.filter(pk=pod_id, attempt=attempt, status=Pod.Status.RUNNING)
@@ -251,6 +251,16 @@ def pod_progress(*, pod_id: int, attempt: int, points: Iterable[Progress]) -> No
             ignore_conflicts=True,
         )
     events.publish(pod.tournament_id, "curve", pod.agent_id, _curve_message(pod, attempt, points))
+
+
+def _finite(point: Progress) -> Progress:
+    """The point without NaN and infinities, as a diverging agent reports them: JSON columns refuse them."""
+    return replace(
+        point,
+        env_steps_per_second=clock.finite(point.env_steps_per_second) or 0.0,
+        episodic_return=clock.finite(point.episodic_return),
+        losses={name: value for name, value in point.losses.items() if clock.finite(value) is not None},
+    )
 
 
 def _stepping_since(first: Progress, seconds_before: float) -> datetime:
