@@ -1,6 +1,6 @@
 // The leaderboard: rank with its change, agent, score, interval on one common axis, how sure the order is.
 import { h, refill, s } from "./dom.js";
-import { changes, margin, number, percent } from "./format.js";
+import { aligned, changes, number, percent } from "./format.js";
 
 function change(item) {
   if (item.rank_change === null) return h("span", { class: "new", title: "new on the leaderboard" }, "new");
@@ -9,16 +9,22 @@ function change(item) {
   return h("span", { class: "same", title: "unchanged" }, "·");
 }
 
-// From the lowest to the highest of all intervals and the target, with a little room.
+function plusMinus(item) {
+  return item.score_low === null || item.score_high === null ? "" : `± ${aligned((item.score_high - item.score_low) / 2)}`;
+}
+
+// How many times the upper half's width the axis may span: a straggler must not squeeze the best to points.
+const WIDEST = 5;
+
+// From the lowest to the highest of all intervals and the target; what lies far below is cut off at the left.
 export function commonAxis(items, target) {
-  const values = items.flatMap((item) => [item.score_low ?? item.score, item.score_high ?? item.score]);
-  if (target !== null) values.push(target);
-  const known = values.filter((value) => Number.isFinite(value));
-  if (!known.length) return { low: 0, high: 1, at: () => 50 };
-  const low = Math.min(...known);
-  const high = Math.max(...known);
+  const lows = items.map((item) => item.score_low ?? item.score).filter(Number.isFinite).sort((a, b) => b - a);
+  if (!lows.length) return { low: 0, high: 1, at: () => 50 };
+  const high = Math.max(...items.map((item) => item.score_high ?? item.score).filter(Number.isFinite), target ?? -Infinity);
+  const middle = lows[Math.floor((lows.length - 1) / 2)];
+  const low = Math.max(lows.at(-1), high - WIDEST * (high - middle || Infinity));
   const span = high - low || Math.abs(high) * 0.02 || 1;
-  return { low, high, at: (value) => 3 + (94 * (value - low)) / span };
+  return { low, high, at: (value) => Math.max(-1, 4 + (93 * (value - low)) / span) };
 }
 
 function interval(item, axis, target) {
@@ -29,7 +35,8 @@ function interval(item, axis, target) {
     "aria-label": `${number(low)} to ${number(high)}` },
   target !== null && s("line", { class: "goal", x1: x(target), x2: x(target), y1: 0, y2: 16 }),
   s("line", { class: "range", x1: Math.min(x(low), x(high) - 1), x2: x(high), y1: 8, y2: 8 }),
-  s("line", { class: "point", x1: x(item.score), x2: x(item.score), y1: 2.5, y2: 13.5 }));
+  item.score < axis.low && s("path", { class: "beyond", d: "M3 4 0 8 3 12" }),
+  item.score >= axis.low && s("line", { class: "point", x1: x(item.score), x2: x(item.score), y1: 2.5, y2: 13.5 }));
 }
 
 function descent(item) {
@@ -62,12 +69,12 @@ export class Board {
   }
 
   row(item, axis, target, moved) {
-    const classes = [item.rank === 1 && "champion", moved && this.ranks.get(item.agent) !== item.rank && "moved"];
+    const classes = [item.rank === 1 && "champion", moved && (this.ranks.get(item.agent) ?? Infinity) > item.rank && "moved"];
     return h("tr", { class: classes.filter(Boolean).join(" ") || null, "data-agent": item.agent },
       h("td", { class: "rank" }, String(item.rank), change(item)),
       h("td", {}, h("span", { class: `chip c${item.color % 12}`, "aria-hidden": "true" }),
         h("a", { class: "name", href: `/agents/${item.agent}/` }, item.name), " ", h("span", { class: "tag" }, item.algorithm), descent(item)),
-      h("td", { class: "num score" }, number(item.score), h("div", { class: "sub" }, margin(item))),
+      h("td", { class: "num score" }, aligned(item.score), h("div", { class: "sub" }, plusMinus(item))),
       h("td", { class: "ivcell" }, interval(item, axis, target)),
       h("td", { class: "num" }, item.beats_next === null ? "–" : percent(item.beats_next)));
   }

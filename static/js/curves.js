@@ -81,7 +81,19 @@ export class Curves {
       traces.push({ ...line(`--chip-${item.color % 12}`, item.rank === 1 ? 2.6 : 2), x: [...x], y: [...y],
         name: `${item.rank} ${item.name}`, meta: { role: "board", agent: item.agent } });
     }
+    traces.push(this.heads(board));
     return traces;
+  }
+
+  // A dot where each line of the board ends.
+  heads(board) {
+    const ends = [...board.values()].map((item) => {
+      const { x, y } = this.xy(item.agent);
+      const last = y.findLastIndex((value) => value !== null);
+      return { x: x[last] ?? null, y: y[last] ?? null, color: `--chip-${item.color % 12}` };
+    });
+    return { type: "scatter", mode: "markers", hoverinfo: "skip", x: ends.map((end) => end.x), y: ends.map((end) => end.y),
+      marker: { size: 7, color: ends.map((end) => end.color) }, meta: { role: "heads" } };
   }
 
   ghosts(agents) {

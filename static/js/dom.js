@@ -37,9 +37,10 @@ export function sparkline(values, width = 240, height = 26) {
   if (!known.length) return null;
   if (known.length === 1) known.push(known[0]);
   const low = Math.min(...known);
-  const span = Math.max(...known) - low || 1;
+  const span = Math.max(...known) - low;
+  const share = (value) => (span ? (value - low) / span : 0.5);
   const points = known.map((value, index) =>
-    `${((width * index) / (known.length - 1)).toFixed(1)},${(height - 2 - ((height - 4) * (value - low)) / span).toFixed(1)}`);
+    `${((width * index) / (known.length - 1)).toFixed(1)},${(height - 2 - (height - 4) * share(value)).toFixed(1)}`);
   return s("svg", { class: "spark", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" },
     s("polyline", { points: points.join(" ") }));
 }

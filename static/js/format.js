@@ -12,6 +12,13 @@ export function number(value) {
   return (Math.abs(value) >= 100 ? whole : small).format(value).replace("-", MINUS);
 }
 
+// For columns: two decimals always, so that the points stand below each other.
+const column = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+export function aligned(value) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  return (Math.abs(value) >= 100 ? whole : column).format(value).replace("-", MINUS);
+}
+
 export function margin(item, prefix = "score") {
   const low = item[`${prefix}_low`];
   const high = item[`${prefix}_high`];

@@ -2,7 +2,7 @@
 import { h, refill } from "./dom.js";
 import { count, number } from "./format.js";
 
-const SHOWN = 10;
+const SHOWN = innerWidth < 600 ? 5 : 10;
 const ORDER = { RUNNING: 0, QUEUED: 1, FAILED: 2, FINISHED: 2, STOPPED: 2 };
 
 function where(pod) {
@@ -23,11 +23,12 @@ function row(pod, color) {
   return h("tr", { class: pod.status },
     h("td", {}, h("span", { class: `chip ${color === undefined ? "" : `c${color % 12}`}`, "aria-hidden": "true" }),
       h("a", { href: `/agents/${pod.agent}/` }, pod.agent_name), h("div", { class: "sub" }, `${pod.strategy}${retries}`)),
-    h("td", { class: "num" }, h("span", { class: `state ${pod.status}` }, h("b", {}, pod.status))),
-    h("td", { class: "wide" }, steps(pod), pod.reason && h("div", { class: pod.status === "FAILED" ? "why" : "sub" }, pod.reason)),
-    h("td", { class: "num" }, number(pod.episodic_return)),
-    h("td", { class: "num" }, pod.status === "RUNNING" ? count(pod.env_steps_per_second) : "–"),
-    h("td", { class: "wide sub" }, where(pod)));
+    h("td", {}, h("span", { class: `state ${pod.status}` }, h("b", {}, pod.status))),
+    h("td", {}, steps(pod), pod.reason && h("div", { class: pod.status === "FAILED" ? "why" : "sub" }, pod.reason)),
+    h("td", { class: "num opt return" }, number(pod.episodic_return)),
+    h("td", { class: "num score" }, number(pod.score)),
+    h("td", { class: "num opt" }, pod.status === "RUNNING" ? count(pod.env_steps_per_second) : "–"),
+    h("td", { class: "sub opt" }, where(pod)));
 }
 
 export class Pods {

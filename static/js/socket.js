@@ -4,7 +4,7 @@ const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 10_000;
 
 export class LiveSocket {
-  // onMessage(message); onState(connected, failures in a row)
+  // onMessage(message); onState(connected, failures in a row, close code)
   constructor(path, { onMessage, onState }) {
     this.url = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}`;
     this.onMessage = onMessage;
@@ -22,8 +22,8 @@ export class LiveSocket {
     socket.addEventListener("message", (event) => {
       if (socket === this.socket) this.receive(JSON.parse(event.data));
     });
-    socket.addEventListener("close", () => {
-      if (socket === this.socket) this.lost();
+    socket.addEventListener("close", (event) => {
+      if (socket === this.socket) this.lost(event.code);
     });
   }
 
@@ -40,10 +40,10 @@ export class LiveSocket {
     this.onMessage(message);
   }
 
-  lost() {
+  lost(code) {
     if (this.ended) return;
     this.failures += 1;
-    this.onState(false, this.failures);
+    this.onState(false, this.failures, code);
     if (this.ended) return;
     const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (this.failures - 1));
     // At random within the upper half, so that many pages do not come back at once.

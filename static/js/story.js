@@ -2,7 +2,7 @@
 import { h, refill, setText } from "./dom.js";
 import { changes, clock, fullTime, number, plural, setting } from "./format.js";
 
-const SHOWN_EVENTS = 25;
+const SHOWN_EVENTS = 12;
 const LINE_ENDS = 4;
 const BAD = new Set(["pod_failed", "failed", "target_missed"]);
 
@@ -14,7 +14,7 @@ function drift(ancestry) {
       ends.set(name, [ends.has(name) ? ends.get(name)[0] : old, now]);
     }
   }
-  return [...ends].map(([name, [old, now]]) => `${name} ${setting(old)} → ${setting(now)}`);
+  return [...ends].filter(([, [old, now]]) => setting(old) !== setting(now)).map(([name, [old, now]]) => `${name} ${setting(old)} → ${setting(now)}`);
 }
 
 export function lineSentence(ancestry) {

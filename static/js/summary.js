@@ -18,10 +18,17 @@ function remaining(t) {
   return t.status === "DRAFT" ? "not started" : t.status.toLowerCase();
 }
 
+// The server's figure is of the moment when it was sent.
+let received = performance.now();
+
+function secondsNow(t) {
+  return t.seconds + (t.status === "RUNNING" ? (performance.now() - received) / 1000 : 0);
+}
+
 export function whenText(t) {
   if (t.status === "DRAFT") return `made ${relative(t.created_at)}, not started`;
   if (t.finished_at) return `ran ${duration(t.seconds)}, ended ${relative(t.finished_at)}`;
-  return `started ${relative(t.started_at)}, ran ${duration(t.seconds)}`;
+  return `started ${relative(t.started_at)}, ran ${duration(secondsNow(t))}`;
 }
 
 function tiles(t) {
@@ -42,6 +49,7 @@ function tiles(t) {
 }
 
 export function summaryShow(t) {
+  received = performance.now();
   const pill = $("[data-pill]");
   if (!pill.classList.contains(t.status)) pill.className = `pill ${t.status}`;
   setText($("[data-status]"), t.status);

@@ -11,7 +11,7 @@ import { Events, lineShow } from "./story.js";
 import { summaryShow, whenText } from "./summary.js";
 
 const TABLES_EVERY_MS = 250;
-const CLOCK_MS = 15_000;
+const CLOCK_MS = 1_000;
 
 // For measurements: milliseconds from a point leaving its pod to its being drawn, of the last 500 messages.
 window.podracer = { latencies: [] };
@@ -79,30 +79,30 @@ function championColor() {
   if (item) $("[data-legend-champion]").className = `c${item.color % 12}`;
 }
 
-async function lostLook(failures) {
+// What the consumer closes a socket with, where trying again cannot help.
+const FINAL = { 4401: "You are signed out: reload the page to sign in again.", 4404: "This tournament was deleted." };
+
+function lost(code) {
+  setText(banner, FINAL[code] ?? "Connection lost, trying again…");
   banner.hidden = false;
-  setText(banner, "Connection lost, trying again…");
-  if (failures < 2) return;
-  try {
-    await call("GET", `/api/tournaments/${store.tournament.id}`);
-  } catch (error) {
-    if (error.status === 404) setText(banner, "This tournament was deleted.");
-    else if (error.status === 401) setText(banner, "You are signed out: reload the page to sign in again.");
-    else return;
-    socket.end();
-  }
+  if (FINAL[code]) socket.end();
 }
 
 const socket = new LiveSocket(`/ws/tournaments/${store.tournament.id}/`, {
   onMessage(message) {
+    if (message.data.status === "DELETED") {
+      lost(4404);
+      return;
+    }
     const parts = store.apply(message);
     if (parts.includes("points")) curves.extend(message.data.agent, store.added, message.data.sent_at);
     if (parts.includes("curves")) curves.rebuild();
     changed(parts.filter((part) => part !== "points" && part !== "curves"));
   },
-  onState(connected, failures) {
+  onState(connected, failures, code) {
     if (connected) banner.hidden = true;
-    else lostLook(failures);
+    // The first loss is mended before anybody could read of it.
+    else if (failures > 1 || FINAL[code]) lost(code);
   },
 });
 

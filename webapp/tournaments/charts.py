@@ -32,6 +32,7 @@ def curves_figure(snapshot: Mapping[str, Any], axis: str = "steps") -> Figure:
     traces += [running_trace(pod, *lines.get(pod["agent"], empty)) for pod in running]
     # The champion last, so that nothing lies over it.
     traces += [board_trace(item, *lines.get(item["agent"], empty)) for item in reversed(list(board.values()))]
+    traces.append(heads_trace([(item["color"], *lines.get(item["agent"], empty)) for item in board.values()]))
     return {"data": traces, "layout": layout(axis, snapshot["tournament"]["target_score"])}
 
 
@@ -87,6 +88,25 @@ def board_trace(item: Mapping[str, Any], xs: Sequence[float], ys: Sequence[float
     }
 
 
+def heads_trace(lines: Iterable[tuple[int, Sequence[float], Sequence[float | None]]]) -> Trace:
+    """A dot where each line of the board ends."""
+    ends = [(color, *_end(xs, ys)) for color, xs, ys in lines]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "hoverinfo": "skip",
+        "x": [x for _, x, _ in ends],
+        "y": [y for _, _, y in ends],
+        "marker": {"size": 7, "color": [f"--chip-{color % 12}" for color, _, _ in ends]},
+        "meta": {"role": "heads"},
+    }
+
+
+def _end(xs: Sequence[float], ys: Sequence[float | None]) -> tuple[float | None, float | None]:
+    known = [(x, y) for x, y in zip(xs, ys, strict=True) if y is not None]
+    return known[-1] if known else (None, None)
+
+
 def agent_figure(curve: Columns, column: str, color: str) -> Figure:
     """One column of one agent's curve over its env steps."""
     return {
@@ -132,7 +152,8 @@ def layout(axis: str, target: float | None) -> Figure:
             "rangemode": "tozero",
             "title": {"text": AXIS_TITLES[axis], "font": {"size": 11, "color": "--muted"}, "standoff": 6},
         },
-        "yaxis": {**grid, "tickformat": ",~g"},
+        # Returns that are good above 0 are seen against 0; negative ones would only be squeezed by it.
+        "yaxis": {**grid, "tickformat": ",~g", "rangemode": "tozero" if (target or 0) > 0 else "normal"},
         "uirevision": axis,
     }
     if target is not None:

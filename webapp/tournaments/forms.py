@@ -54,7 +54,6 @@ TEXTS = ("name", "env_id", "device", "score")
 THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:[,_ ]\d{3})+(?:\.\d+)?")
 SUFFIXED = re.compile(r"([+-]?\d+(?:\.\d+)?) ?([kMG])")
 SUFFIXES = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
-ALGORITHM_TITLES = {"ppo": "ppo · proximal policy optimisation"}
 SCORES = (
     ("mean", "mean of the returns"),
     ("iqm", "interquartile mean"),
@@ -89,8 +88,8 @@ class TournamentForm(forms.Form):
     algorithms = forms.CharField(
         required=False,
         widget=forms.SelectMultiple(
-            choices=[(name, ALGORITHM_TITLES.get(name, name)) for name in ALGORITHMS],
-            attrs={"size": max(2, min(len(ALGORITHMS), 6))},
+            choices=[(name, name) for name in ALGORITHMS],
+            attrs={"size": min(len(ALGORITHMS), 6)},
         ),
     )
     stop_score = _text("Target score", "Confirmed by 100 fresh episodes; empty: none.")
@@ -115,7 +114,8 @@ class TournamentForm(forms.Form):
     seed = _text("Seed", "The same seed gives the same curves.")
     max_failures = _text("Failures in a row", "The same failure this often ends it.")
 
-    essentials = ("name", "env_id", "algorithms", "stop_score", "pool_size", "round_env_steps", "leaderboard_size")
+    what = ("name", "env_id", "algorithms")
+    sizes = ("stop_score", "pool_size", "round_env_steps", "leaderboard_size")
     stops = ("stop_pods", "stop_env_steps", "stop_hours", "stop_patience")
     details = (
         "fresh", "exploit", "score", "eval_episodes", "max_per_ancestor", "round_seconds",
@@ -168,8 +168,12 @@ class TournamentForm(forms.Form):
         return [self[name] for name in names]
 
     @property
-    def essential_fields(self) -> list[forms.BoundField]:
-        return self.section(self.essentials)
+    def what_fields(self) -> list[forms.BoundField]:
+        return self.section(self.what)
+
+    @property
+    def size_fields(self) -> list[forms.BoundField]:
+        return self.section(self.sizes)
 
     @property
     def stop_fields(self) -> list[forms.BoundField]:
@@ -306,9 +310,15 @@ def number_text(value: Any) -> str:
 
 
 def values_text(content: Any) -> str:
-    """A search space's values as they are typed."""
+    """A search space's values as they are typed; twelve figures hide what binary fractions add."""
     parts = content if isinstance(content, list | tuple) else [content]
-    return ", ".join(str(part).lower() if isinstance(part, bool) else f"{part}" for part in parts)
+    return ", ".join(_value_text(part) for part in parts)
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(float(f"{value:.12g}")) if isinstance(value, float) else f"{value}"
 
 
 KIND_TITLES = dict(

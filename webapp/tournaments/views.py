@@ -210,10 +210,11 @@ def agent_detail(request: HttpRequest, agent_id: int) -> HttpResponse:
 
 def _hyperparameters_shown(agent: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Name, value, and the parent's value where it was another; what changed comes first."""
-    changes = agent["changes"] or {}
+    changes, values = agent["changes"] or {}, agent["hyperparameters"]
     shown = [
-        {"name": name, "value": value, "was": changes[name][0] if name in changes else None}
-        for name, value in agent["hyperparameters"].items()
+        {"name": name, "value": values[name], "was": changes[name][0] if name in changes else None}
+        for name in ALGORITHMS[agent["algorithm"]].model_fields
+        if name in values
     ]
     return sorted(shown, key=lambda item: item["name"] not in changes)
 

@@ -79,9 +79,8 @@ def sparkline(values: Sequence[float | None], width: int = 120, height: int = 28
     if len(known) == 1:
         known = known * 2
     low, high = min(known), max(known)
-    span = (high - low) or 1.0
     points = [
-        (width * index / (len(known) - 1), height - 2 - (height - 4) * (value - low) / span)
+        (width * index / (len(known) - 1), height - 2 - (height - 4) * _share(value, low, high))
         for index, value in enumerate(known)
     ]
     return format_html(
@@ -91,6 +90,10 @@ def sparkline(values: Sequence[float | None], width: int = 120, height: int = 28
         height,
         format_html_join(" ", "{},{}", ((f"{x:.1f}", f"{y:.1f}") for x, y in points)),
     )
+
+
+def _share(value: float, low: float, high: float) -> float:
+    return (value - low) / (high - low) if high > low else 0.5
 
 
 @register.simple_tag
