@@ -1,0 +1,169 @@
+"""What a slot makes of a claimed pod, with a real pod process, database and storage."""
+
+import errno
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.storage import default_storage
+
+from podracer_core import load_agent
+from tests.stack import wait_for
+from webapp.tournaments import services, storage
+from webapp.tournaments.models import CurvePoint, Pod, Tournament
+from workers.slot import Slot
+
+Start = Callable[..., Tournament]
+Working = Callable[[], threading.Thread]
+
+SHORT = {"env_steps": 4_096}
+LONG = {"env_steps": 50_000_000}
+SECONDS = 60
+
+
+def only_pod() -> Pod:
+    return Pod.objects.select_related("agent", "tournament").get()
+
+
+def training(steps: int = 1) -> Pod | None:
+    return Pod.objects.filter(status="RUNNING", env_steps__gte=steps).first()
+
+
+def test_a_pod_ends_as_a_scored_agent_with_a_checkpoint_that_plays(slot: Slot, start: Start) -> None:
+    start(round=SHORT)
+    assert slot.work() == 1
+    pod = only_pod()
+    assert (pod.status, pod.tournament.status) == ("FINISHED", "FINISHED"), pod.reason
+    assert pod.env_steps >= SHORT["env_steps"]
+    assert pod.agent.entry.rank == 1
+    assert len(pod.agent.returns) == 32
+    path = Path(default_storage.path(pod.agent.checkpoint_file))
+    assert storage.file_sha256(path) == pod.agent.checkpoint_sha256
+    assert path.stat().st_size == pod.agent.checkpoint_size
+    assert load_agent(path).act([0.0, 0.0, 0.0, 0.0]) in (0, 1)
+    points = CurvePoint.objects.filter(agent=pod.agent)
+    assert points.count() >= 1
+    assert not list((Path(str(default_storage.location)).parent / "pods").iterdir()), "working files are left"
+
+
+def test_a_child_starts_from_its_parents_state(slot: Slot, start: Start) -> None:
+    tournament = start(round=SHORT, stop={"pods": 2}, generator={"strategies": {"exploit": 1}})
+    assert slot.work() == 2
+    child = tournament.agents.get(index=1)
+    assert [parent.index for parent in child.parents.all()] == [0]
+    assert child.changes
+    assert child.pod.log_lines.filter(text__contains="parent").exists()
+
+
+def test_a_pause_sends_the_pod_back_with_its_state_and_it_goes_on(slot: Slot, start: Start, working: Working) -> None:
+    tournament = start(round=LONG)
+    thread = working()
+    wait_for(lambda: training(1_000), SECONDS, "training")
+    services.tournament_pause(tournament_id=tournament.pk)
+    thread.join(10)
+    pod = only_pod()
+    assert (pod.status, pod.losses) == ("QUEUED", 0)
+    assert pod.state_env_steps > 0
+    assert default_storage.exists(pod.state_file)
+
+    services.tournament_resume(tournament_id=tournament.pk)
+    thread = working()
+    wait_for(lambda: training(pod.state_env_steps + 1), SECONDS, "training beyond the saved state")
+    services.tournament_stop(tournament_id=tournament.pk)
+    thread.join(10)
+    steps = list(CurvePoint.objects.order_by("env_steps").values_list("env_steps", flat=True))
+    assert steps == sorted(set(steps))
+
+
+def test_a_stop_keeps_what_the_pod_had(slot: Slot, start: Start, working: Working) -> None:
+    tournament = start(round=LONG)
+    thread = working()
+    wait_for(lambda: training(1_000), SECONDS, "training")
+    services.tournament_stop(tournament_id=tournament.pk)
+    thread.join(10)
+    pod = only_pod()
+    assert (pod.status, pod.agent.score) == ("STOPPED", None)
+    assert pod.agent.env_steps > 0
+    assert default_storage.exists(pod.agent.checkpoint_file)
+
+
+def test_a_smaller_pool_ends_a_round_early_and_scores_it(slot: Slot, start: Start, working: Working) -> None:
+    tournament = start(round=LONG, pool={"size": 2}, stop={"pods": 9})
+    thread = working()
+    wait_for(lambda: training(1_000), SECONDS, "training")
+    Pod.objects.filter(status="RUNNING").update(end_requested=True)
+    wait_for(lambda: Pod.objects.filter(status="FINISHED").first(), SECONDS, "an early end")
+    services.tournament_stop(tournament_id=tournament.pk)
+    thread.join(10)
+    finished = Pod.objects.get(status="FINISHED")
+    assert finished.agent.score is not None
+    assert finished.env_steps < LONG["env_steps"]
+
+
+def test_a_killed_process_is_retried_from_its_last_saved_state(slot: Slot, start: Start, working: Working) -> None:
+    tournament = start(round=LONG)
+    thread = working()
+    saved = wait_for(lambda: Pod.objects.filter(state_env_steps__gt=0).first(), SECONDS, "a saved state")
+    assert slot.process.pid is not None
+    os.kill(slot.process.pid, signal.SIGKILL)
+    wait_for(lambda: Pod.objects.filter(attempt=2, env_steps__gt=saved.state_env_steps).first(), SECONDS, "a retry")
+    services.tournament_stop(tournament_id=tournament.pk)
+    thread.join(10)
+    pod = only_pod()
+    assert pod.losses == 1
+    assert pod.log_lines.filter(text__contains="goes on from step").exists()
+
+
+def test_a_stopping_worker_hands_its_pod_back(slot: Slot, start: Start, working: Working) -> None:
+    start(round=LONG)
+    thread = working()
+    wait_for(lambda: training(1_000), SECONDS, "training")
+    slot.stopping.set()
+    thread.join(10)
+    pod = only_pod()
+    assert (pod.status, pod.losses) == ("QUEUED", 0)
+    assert pod.state_env_steps > 0
+
+
+def test_a_deleted_tournament_frees_the_slot_and_leaves_no_file(slot: Slot, start: Start, working: Working) -> None:
+    tournament = start(round=LONG)
+    thread = working()
+    wait_for(lambda: training(1_000), SECONDS, "training")
+    services.tournament_delete(tournament_id=tournament.pk)
+    thread.join(20)
+    assert not thread.is_alive()
+    left = [path for path in Path(str(default_storage.location)).rglob("*") if path.is_file()]
+    assert left == []
+    assert slot.process.alive, "the process stays warm for the next pod"
+
+
+def test_a_result_of_an_attempt_that_was_given_up_is_dropped(slot: Slot, start: Start, working: Working) -> None:
+    start(round=LONG)
+    working()
+    pod = wait_for(lambda: training(1_000), SECONDS, "training")
+    Pod.objects.filter(pk=pod.pk).update(status="QUEUED", lease_until=None)
+    wait_for(
+        lambda: Pod.objects.filter(pk=pod.pk, attempt__gt=pod.attempt, env_steps__gt=0).first(),
+        SECONDS,
+        "a new attempt",
+    )
+    assert set(CurvePoint.objects.values_list("attempt", flat=True)) == {2}
+
+
+def test_a_full_disk_fails_the_pod_and_not_the_worker(
+    slot: Slot, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(storage, "store", full)
+    tournament = start(round=SHORT)
+    assert slot.work() == 9, "three pods, each tried three times"
+    tournament.refresh_from_db()
+    assert tournament.status == "FAILED"
+    assert "No space left on device" in tournament.reason
+    assert set(Pod.objects.values_list("status", "losses")) == {("FAILED", 3)}
