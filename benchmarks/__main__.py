@@ -1,0 +1,36 @@
+"""`make bench`: every measurement that takes minutes, one after another; exits 1 when one does not hold its limit.
+
+python -m benchmarks            all of them
+python -m benchmarks --list     their commands
+"""
+
+import argparse
+import subprocess
+import sys
+
+COMMANDS = [
+    "benchmarks.train_to_target --env CartPole-v1 --target-score 475 --seeds 1 2 3 4 5 --limit 10",
+    "benchmarks.train_to_target --env Pendulum-v1 --target-score -200 --seeds 1 2 3 4 5 --limit 45",
+    "benchmarks.tournament --seeds 1 2 3 --limit 30 --idle-limit 150",
+    "benchmarks.page_latency --limit 500",
+    "benchmarks.start_up --limit 300 --again-limit 10",
+]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure Podracer on this machine.")
+    parser.add_argument("--list", action="store_true", help="print the commands and measure nothing")
+    if parser.parse_args().list:
+        print("\n".join(f"python -m {command}" for command in COMMANDS))
+        return 0
+    missed = []
+    for command in COMMANDS:
+        print(f"\n$ python -m {command}", flush=True)
+        if subprocess.run([sys.executable, "-m", *command.split()], check=False).returncode:
+            missed.append(command)
+    print("\nall limits held" if not missed else "\nnot held:\n" + "\n".join(missed))
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
