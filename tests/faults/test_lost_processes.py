@@ -1,6 +1,5 @@
 """Whatever is killed during a tournament: it finishes, counts each agent once, shows nothing running that is not."""
 
-import json
 import os
 import signal
 from collections.abc import Callable
@@ -11,9 +10,10 @@ import pytest
 import redis
 
 from tests.stack import Stack, wait_for
+from webapp.embedded import registry
 
-PODS = 4
-ROUND = 120_000
+PODS = 3
+ROUND = 50_000
 
 
 def processes(stack: Stack, *words: str) -> list[psutil.Process]:
@@ -53,8 +53,7 @@ def kill_scheduler(stack: Stack) -> None:
 
 def lose_valkey(stack: Stack) -> None:
     """All that Valkey holds, then Valkey itself."""
-    services = json.loads((stack.home / "run" / "services.json").read_text())
-    with redis.Redis.from_url(services["redis_url"]) as client:
+    with redis.Redis.from_url(registry.redis_url(stack.home)) as client:
         client.flushall()
     kill_one(stack, "valkey-server")
 
