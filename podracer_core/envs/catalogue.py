@@ -91,8 +91,8 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "learning_rate": 1e-3,
                 "anneal_lr": True,
                 "num_steps": 32,
-                "num_epochs": 20,
-                "num_minibatches": 1,
+                "num_epochs": 10,
+                "num_minibatches": 2,
                 "gamma": 0.98,
                 "gae_lambda": 0.8,
             }
@@ -190,6 +190,7 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "num_minibatches": 16,
                 "gamma": 0.9,
                 "gae_lambda": 0.95,
+                "norm_reward": True,
             }
         },
     ),
