@@ -7,6 +7,9 @@ FIND_PYTHON := for name in python3 python3.13 python3.12 python3.11; do \
     "$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2> /dev/null \
     && { echo "$$name"; break; }; done
 
+# Bytecode is made when a module is first used: making it for all of torch would take longer than the rest.
+PIP_OPTIONS := --quiet --disable-pip-version-check --no-compile
+
 .PHONY: run worker test test-core lint format bench lock clean
 
 run: $(VENV)/.stamp ## The dashboard with a worker, on http://127.0.0.1:8000
@@ -51,10 +54,10 @@ $(VENV)/bin/python:
 
 $(VENV)/.stamp: requirements.txt | $(VENV)/bin/python
 	@echo "Installing Podracer's packages into $(VENV); this takes a few minutes once."
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(PYTHON) -m pip install $(PIP_OPTIONS) -r requirements.txt
 	@touch $@
 
 $(VENV)/.stamp-dev: requirements-dev.txt $(VENV)/.stamp
 	@echo "Installing what tests and checks need into $(VENV)."
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@$(PYTHON) -m pip install $(PIP_OPTIONS) -r requirements-dev.txt
 	@touch $@

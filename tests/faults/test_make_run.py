@@ -122,6 +122,12 @@ def test_commands_beside_it_find_its_database(stack: Stack) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_the_web_process_stays_light(stack: Stack) -> None:
+    web = psutil.Process(pid_of(stack, "web"))
+    assert web.memory_info().rss < 200 * 2**20
+    assert not [loaded.path for loaded in web.memory_maps() if "torch" in loaded.path]
+
+
 @pytest.mark.parametrize("name", [*PROGRAMS, *SERVICES])
 def test_what_is_killed_is_back(stack: Stack, name: str) -> None:
     first = pid_of(stack, name)

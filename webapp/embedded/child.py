@@ -45,6 +45,7 @@ class Child:
         self.last_words = last_words or self._last_lines
         self.process: subprocess.Popen[bytes] | None = None
         self.deaths = 0
+        self._reader: threading.Thread | None = None
         self._started_at = 0.0
         self._next_start = 0.0
 
@@ -56,7 +57,7 @@ class Child:
         with contextlib.suppress(OSError, psutil.NoSuchProcess):
             process.record_write(self.record, self.process.pid)
         if self.process.stdout is not None:
-            self.log.follow(self.name, self.process.stdout)
+            self._reader = self.log.follow(self.name, self.process.stdout)
 
     def keep(self) -> None:
         """Called again and again: notices its end, and starts it again when its pause is over."""
@@ -91,6 +92,8 @@ class Child:
         process.group_signal(child.pid, signal.SIGKILL)
         for survivor in psutil.wait_procs(family, timeout=1.0)[1]:
             survivor.kill()
+        if self._reader is not None:
+            self._reader.join(1.0)  # its last words are often the ones that matter
         self.record.unlink(missing_ok=True)
 
     def _ended(self, child: subprocess.Popen[bytes]) -> None:
