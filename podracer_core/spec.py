@@ -53,6 +53,9 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+_WHOLE = "use int = [low, high] or choice = [..]"
+
+
 class AlgorithmSpec(_Part):
     """An algorithm and the space that its hyperparameters are drawn from; what is not named keeps its default."""
 
@@ -67,6 +70,10 @@ class AlgorithmSpec(_Part):
             if name not in fields:
                 known = ", ".join(fields)
                 errors.append((f"search_space.{name}", f"{self.name} has no such hyperparameter; it has {known}"))
+                continue
+            if space.kind in ("uniform", "loguniform") and fields[name].annotation is not float:
+                # Its ends may be whole, what is drawn between them is not.
+                errors.append((f"search_space.{name}", f"takes no fractions, which {space.kind} draws; {_WHOLE}"))
                 continue
             for value in space.extremes:
                 try:
@@ -291,9 +298,12 @@ def _with_defaults(data: Mapping[str, Any], entry: catalogue.CatalogueEntry | No
 
 
 def _with_default_space(part: Any, env_id: str) -> Any:
-    if not isinstance(part, Mapping) or "search_space" in part or part.get("name", "ppo") not in ALGORITHMS:
+    if not isinstance(part, Mapping) or "search_space" in part:
         return part
-    return {**part, "search_space": default_search_space(str(part.get("name", "ppo")), env_id)}
+    name = part.get("name", "ppo")
+    if not isinstance(name, str) or name not in ALGORITHMS:
+        return part
+    return {**part, "search_space": default_search_space(name, env_id)}
 
 
 def default_search_space(algorithm: str, env_id: str) -> dict[str, Any]:

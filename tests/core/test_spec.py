@@ -1,0 +1,211 @@
+"""TournamentSpec: complete when it is accepted, and clear when it is not."""
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from podracer_core.envs.catalogue import CATALOGUE
+from podracer_core.errors import SpecError
+from podracer_core.hyperparameters import ALGORITHMS, complete
+from podracer_core.spec import (
+    MAX_SPEC_BYTES,
+    TournamentSpec,
+    spec_parse,
+    spec_parse_json,
+    spec_parse_toml,
+)
+from podracer_core.tournament.generator import fresh
+
+FIELDS = ALGORITHMS["ppo"].model_fields
+
+
+def errors_of(data: Any) -> dict[str, str]:
+    with pytest.raises(SpecError) as caught:
+        spec_parse(data)
+    return dict(caught.value.errors)
+
+
+def with_space(**spaces: Any) -> dict[str, Any]:
+    return {"env_id": "CartPole-v1", "algorithms": [{"name": "ppo", "search_space": spaces}]}
+
+
+@pytest.mark.parametrize("env_id", CATALOGUE)
+def test_an_environment_alone_makes_a_complete_specification(env_id: str) -> None:
+    spec = spec_parse({"env_id": env_id})
+    assert spec.name
+    assert spec.round.env_steps
+    assert spec.stop.pods
+    assert spec.algorithms[0].search_space
+    assert 1 <= spec.num_envs("ppo") <= 65_536
+    assert set(spec.search_space("ppo")) == set(FIELDS)
+
+
+@pytest.mark.parametrize("env_id", CATALOGUE)
+def test_the_default_target_is_the_catalogues_solved_score(env_id: str) -> None:
+    assert spec_parse({"env_id": env_id}).stop.score == CATALOGUE[env_id].solved_score
+
+
+def test_a_given_stop_rule_replaces_the_default_whole() -> None:
+    assert spec_parse({"env_id": "CartPole-v1", "stop": {"hours": 1}}).stop.model_dump(exclude_none=True) == {
+        "hours": 1.0
+    }
+
+
+def test_the_example_of_the_design_is_accepted() -> None:
+    spec = spec_parse_toml(b"""
+name = "cartpole sprint"
+env_id = "CartPole-v1"
+seed = 1
+[[algorithms]]
+name = "ppo"
+search_space.learning_rate = { loguniform = [1e-4, 3e-3] }
+search_space.num_epochs    = { choice = [2, 4, 8] }
+[pool]
+size = 2
+device = "auto"
+num_envs = "auto"
+priority = 0
+[round]
+env_steps = 100000
+[leaderboard]
+size = 8
+eval_episodes = 32
+score = "mean"
+max_per_ancestor = 0.5
+[generator]
+mode = "asynchronous"
+strategies = { fresh = 0.2, exploit = 0.8 }
+[stop]
+score = 475
+""")
+    assert spec.algorithms[0].search_space["num_epochs"].values == (2, 4, 8)
+    assert spec.stop.model_dump(exclude_none=True) == {"score": 475.0}
+
+
+SPACES = st.dictionaries(
+    st.sampled_from(sorted(FIELDS)),
+    st.one_of(
+        st.tuples(st.sampled_from(["uniform", "loguniform"]), st.floats(1e-5, 1), st.floats(1e-5, 1)).map(
+            lambda drawn: {drawn[0]: sorted(drawn[1:])}
+        ),
+        st.tuples(st.sampled_from(["int", "uniform", "loguniform"]), st.integers(1, 64), st.integers(0, 64)).map(
+            lambda drawn: {drawn[0]: sorted(drawn[1:])}
+        ),
+        st.lists(st.one_of(st.booleans(), st.integers(0, 9), st.sampled_from(["tanh", "relu"])), max_size=3).map(
+            lambda values: {"choice": values}
+        ),
+        st.integers(0, 64),
+    ),
+    max_size=4,
+)
+SPECS = st.fixed_dictionaries(
+    {"env_id": st.sampled_from(sorted(CATALOGUE))},
+    optional={
+        "name": st.text(max_size=20),
+        "seed": st.integers(0, 2**53 - 1),
+        "algorithms": SPACES.map(lambda spaces: [{"name": "ppo", "search_space": spaces}]),
+        "pool": st.fixed_dictionaries({}, optional={"size": st.integers(1, 1024), "num_envs": st.integers(1, 64)}),
+        "stop": st.fixed_dictionaries({"pods": st.integers(1, 100)}, optional={"hours": st.floats(0.1, 100)}),
+        "leaderboard": st.fixed_dictionaries({}, optional={"max_per_ancestor": st.floats(0.1, 1)}),
+    },
+)
+
+
+@given(SPECS)
+def test_an_accepted_specification_is_read_back_equal(data: Any) -> None:
+    try:
+        spec = spec_parse(data)
+    except SpecError:
+        return
+    assert spec_parse_json(spec.model_dump_json().encode()) == spec
+    assert spec_parse(spec.model_dump(mode="json")) == spec
+    assert TournamentSpec.model_validate(json.loads(spec.model_dump_json())) == spec
+
+
+@given(SPECS, st.integers(0, 1000))
+def test_whatever_an_accepted_space_draws_are_valid_hyperparameters(data: Any, seed: int) -> None:
+    try:
+        spec = spec_parse(data)
+    except SpecError:
+        return
+    complete("ppo", fresh(spec, Random(seed)).hyperparameters)
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.one_of(
+                st.sampled_from(["name", "search_space", "size", "learning_rate", "choice"]), st.text(max_size=4)
+            ),
+            inner,
+            max_size=3,
+        ),
+    ),
+    max_leaves=8,
+)
+
+
+@example({"algorithms": [{"name": ["ppo"]}]}, True)
+@example({"algorithms": [{"name": {}}]}, True)
+@given(st.dictionaries(st.sampled_from(sorted(TournamentSpec.model_fields)), JSON, max_size=4), st.booleans())
+def test_whatever_is_written_only_a_spec_error_comes_of_it(data: dict[str, Any], known: bool) -> None:
+    if known:
+        data["env_id"] = "CartPole-v1"
+    try:
+        spec_parse(data)
+    except SpecError as error:
+        found = error.errors
+    else:
+        return
+    assert found
+    assert all(isinstance(field, str) and message for field, message in found)
+
+
+@given(st.binary(max_size=50))
+def test_whatever_bytes_come_only_a_spec_error_comes_of_them(body: bytes) -> None:
+    for parse in (spec_parse_json, spec_parse_toml):
+        with pytest.raises(SpecError):
+            parse(body)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("num_epochs", "uniform"), ("num_steps", "loguniform"), ("norm_adv", "uniform"), ("hidden_size", "uniform")],
+)
+def test_a_range_of_fractions_is_refused_where_only_whole_numbers_hold(name: str, kind: str) -> None:
+    message = errors_of(with_space(**{name: {kind: [1, 2]}}))[f"algorithms.0.search_space.{name}"]
+    assert "int" in message or "choice" in message
+
+
+def test_a_batch_that_some_draw_cannot_make_is_refused() -> None:
+    data = with_space(num_steps={"choice": [4, 128]}, num_minibatches={"int": [1, 64]})
+    message = errors_of({**data, "pool": {"num_envs": 2}})["algorithms.0.search_space.num_minibatches"]
+    assert "8 samples" in message
+
+
+def test_a_target_above_what_the_environment_gives_is_refused() -> None:
+    assert "500" in errors_of({"env_id": "CartPole-v1", "stop": {"score": 600}})["stop.score"]
+    assert spec_parse({"env_id": "CartPole-v1", "stop": {"score": 500}}).stop.score == 500
+
+
+def test_an_id_that_names_a_module_imports_nothing() -> None:
+    import sys
+
+    sys.modules.pop("this", None)
+    assert "module" in errors_of({"env_id": "this:CartPole-v1"})["env_id"]
+    assert "this" not in sys.modules
+
+
+def test_an_environment_and_other_fields_are_refused_together() -> None:
+    assert set(errors_of({"env_id": "CartPol-v1", "pool": {"size": 0}})) == {"env_id", "pool.size"}
+
+
+def test_a_document_that_is_too_large_is_refused_before_it_is_read() -> None:
+    with pytest.raises(SpecError, match="262,144"):
+        spec_parse_json(b"{" + b" " * MAX_SPEC_BYTES)
