@@ -72,7 +72,8 @@ def _extremes(column: list[Any], share: int) -> list[int]:
     if len(present) <= share:
         return present
     values = np.array([column[index] for index in present], dtype=np.float64)
-    return [present[index] for index in MinMaxDownsampler().downsample(values, n_out=share)]
+    chosen = MinMaxDownsampler().downsample(values, n_out=share)  # type: ignore[no-untyped-call]
+    return [present[index] for index in chosen]
 
 
 def _finite(value: Any) -> float | None:

@@ -70,7 +70,7 @@ def _fill(tournament: Tournament, served: int = 0) -> int:
         finished=Count("pk", filter=Q(status=Pod.Status.FINISHED)),
         env_steps=Sum("env_steps", default=0),
     )
-    room = tournament.pool_size - counts["active"]
+    room: int = tournament.pool_size - counts["active"]
     if spec.stop.pods is not None:
         room = min(room, spec.stop.pods - counts["finished"] - counts["active"] - counts["ending"])
     if spec.stop.env_steps is not None and counts["env_steps"] >= spec.stop.env_steps:
