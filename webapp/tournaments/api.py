@@ -18,6 +18,7 @@ from ninja.security.http import HttpAuthBase
 
 from podracer_core.envs.catalogue import catalogue_list
 from podracer_core.errors import SpecError
+from podracer_core.sentences import sentence
 from podracer_core.spec import TournamentSpec, spec_parse_json, spec_parse_toml
 from webapp.tournaments import curves, schemas, selectors, services, strict_json
 from webapp.tournaments.downloads import download
@@ -130,9 +131,7 @@ def _field(loc: tuple[Any, ...]) -> str:
 def _sentence(detail: dict[str, Any]) -> str:
     if detail["type"] == "extra_forbidden":
         return f"there is no such field; there are {', '.join(schemas.TournamentPatch.model_fields)}"
-    given = detail.get("input")
-    shown = f", got {given!r}"[:200] if isinstance(given, bool | int | float | str) else ""
-    return f"{str(detail['msg']).removeprefix('Value error, ')}{shown}"
+    return sentence(detail)
 
 
 @api.exception_handler(TournamentError)
