@@ -7,8 +7,10 @@ FIND_PYTHON := for name in python3 python3.13 python3.12 python3.11; do \
     "$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2> /dev/null \
     && { echo "$$name"; break; }; done
 
-# Bytecode is made when a module is first used: making it for all of torch would take longer than the rest.
+# Bytecode is made after installing, on all cores; pip would make it on one. Without it every start is slow where
+# Python is told not to write any. Some packages carry files that do not compile, and never mean to.
 PIP_OPTIONS := --quiet --disable-pip-version-check --no-compile
+COMPILE := $(PYTHON) -m compileall -qq -j 0 $(VENV)/lib > /dev/null 2>&1 || true
 
 .PHONY: run worker test test-core lint format bench lock clean
 
@@ -55,9 +57,11 @@ $(VENV)/bin/python:
 $(VENV)/.stamp: requirements.txt | $(VENV)/bin/python
 	@echo "Installing Podracer's packages into $(VENV); this takes a few minutes once."
 	@$(PYTHON) -m pip install $(PIP_OPTIONS) -r requirements.txt
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/.stamp-dev: requirements-dev.txt $(VENV)/.stamp
 	@echo "Installing what tests and checks need into $(VENV)."
 	@$(PYTHON) -m pip install $(PIP_OPTIONS) -r requirements-dev.txt
+	@$(COMPILE)
 	@touch $@
