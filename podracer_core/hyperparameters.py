@@ -1,4 +1,4 @@
-"""The hyperparameters of each algorithm: names, types, bounds, meaning; one definition for form, API, files, learner."""
+"""The hyperparameters of each algorithm: name, type, bounds, meaning. One definition for form, API, files, learner."""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -10,9 +10,7 @@ class SignInForm(forms.Form):
         label="Name",
         max_length=150,
         initial="owner",
-        widget=forms.TextInput(
-            attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}
-        ),
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}),
     )
     password = forms.CharField(
         max_length=1000,

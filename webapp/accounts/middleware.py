@@ -30,9 +30,7 @@ class TokenAuthenticationMiddleware(MiddlewareMixin):
             return None
         user = api_token_user(token.strip())
         if user is None:
-            return _unauthorised(
-                "This API token is not valid: mistyped, revoked, or of another installation."
-            )
+            return _unauthorised("This API token is not valid: mistyped, revoked, or of another installation.")
         request.user = user
         request.token_authenticated = True  # type: ignore[attr-defined]
         # A foreign page can make a browser send its cookie, but not this header.

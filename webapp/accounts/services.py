@@ -145,9 +145,7 @@ def _token_file_holds(path: Path, owner: User) -> bool:
 
 
 def _owner_token_write(owner: User, path: Path) -> None:
-    ApiToken.objects.filter(user=owner, name=OWNER_TOKEN_NAME, revoked_at=None).update(
-        revoked_at=timezone.now()
-    )
+    ApiToken.objects.filter(user=owner, name=OWNER_TOKEN_NAME, revoked_at=None).update(revoked_at=timezone.now())
     _, text = api_token_create(user=owner, name=OWNER_TOKEN_NAME)
     _write_private(path, text + "\n")
 

@@ -83,9 +83,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
             except AccountError as error:
                 form.add_error("name", str(error))
     items = ApiToken.objects.filter(user=_user(request), revoked_at=None)
-    return render(
-        request, "accounts/tokens.html", {"form": form, "tokens": items, "text": text}, status=status
-    )
+    return render(request, "accounts/tokens.html", {"form": form, "tokens": items, "text": text}, status=status)
 
 
 @require_POST

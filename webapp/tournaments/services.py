@@ -174,6 +174,8 @@ def tournament_delete(*, tournament_id: int) -> None:
         tournament = orchestrator.lock(tournament_id)
         if tournament is None:
             raise Tournament.DoesNotExist(f"There is no tournament {tournament_id}.")
+        # Held until they are gone: what a pod reports meanwhile would refer to rows that this deletes.
+        list(tournament.pods.select_for_update().values_list("pk"))
         events.publish_deleted(tournament.pk)
         tournament.delete()
         transaction.on_commit(lambda: storage.delete_folder(storage.folder(tournament_id)))

@@ -14,9 +14,7 @@ class Command(BaseCommand):
     help = "Print the path of the owner's API token; --rotate replaces the token and revokes the old one."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--rotate", action="store_true", help="replace the token; the old one stops working"
-        )
+        parser.add_argument("--rotate", action="store_true", help="replace the token; the old one stops working")
 
     def handle(self, *args: Any, **options: Any) -> None:
         path = settings.PODRACER_HOME / "owner-token"
