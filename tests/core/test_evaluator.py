@@ -1,0 +1,89 @@
+"""Evaluations are of whole episodes, unbiased, repeatable, and apart from training."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from podracer_core.envs.vector_env import Step, VectorEnv, make_vector_env
+from podracer_core.evaluator import Evaluator, play
+from tests.core.making import GuessEnv
+
+
+class UnevenEnv(GuessEnv):
+    """Environment i's episodes last i + 1 steps and pay 1 a step."""
+
+    def reset(self, seed: int) -> Tensor:
+        self.ages = torch.zeros(self.num_envs, dtype=torch.int64)
+        return torch.zeros(self.num_envs, 3)
+
+    def step(self, actions: Tensor) -> Step:
+        self.ages += 1
+        terminated = self.ages == torch.arange(self.num_envs) + 1
+        self.ages *= ~terminated
+        obs = torch.zeros(self.num_envs, 3)
+        return Step(obs, torch.ones(self.num_envs), terminated, torch.zeros_like(terminated), obs)
+
+
+def act(obs: Tensor) -> Tensor:
+    return torch.zeros(len(obs), dtype=torch.int64)
+
+
+def test_short_episodes_count_no_more_than_long_ones() -> None:
+    """Taking the first eight episodes to end would score 1.9 here."""
+    env = UnevenEnv(4)
+    env.max_episode_steps = 500
+    episodes = play(env, act, 8, seed=0)
+    assert episodes is not None
+    assert episodes.returns.tolist() == [1, 1, 2, 2, 3, 3, 4, 4]
+    assert episodes.lengths.tolist() == [1, 1, 2, 2, 3, 3, 4, 4]
+
+
+@pytest.mark.parametrize("episodes", [1, 3, 4, 7])
+def test_exactly_as_many_episodes_are_played_as_were_asked_for(episodes: int) -> None:
+    env = UnevenEnv(4)
+    env.max_episode_steps = 500
+    played = play(env, act, episodes, seed=0)
+    assert played is not None
+    assert len(played.returns) == episodes
+
+
+def test_an_episode_that_would_never_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Endless(UnevenEnv):
+        max_episode_steps = None
+
+        def step(self, actions: Tensor) -> Step:
+            return super().step(actions)._replace(terminated=torch.zeros(self.num_envs, dtype=torch.bool))
+
+    monkeypatch.setattr("podracer_core.evaluator.MOST_STEPS", 50)
+    played = play(Endless(2), act, 2, seed=0)
+    assert played is not None
+    assert played.lengths.tolist() == [50, 50]
+
+
+def test_the_same_seed_gives_the_same_returns_and_another_does_not() -> None:
+    evaluator = Evaluator("CartPole-v1", "cpu")
+    returns = []
+    for seed in (1, 1, 2):
+        evaluation = evaluator.evaluate(act, 16, seed)
+        assert evaluation is not None
+        returns.append(evaluation.returns)
+    assert returns[0] == returns[1] != returns[2]
+
+
+def test_it_ends_soon_when_interrupted() -> None:
+    asked = []
+
+    def interrupted() -> bool:
+        asked.append(1)
+        return len(asked) > 5
+
+    assert Evaluator("CartPole-v1", "cpu").evaluate(act, 8, 0, interrupted=interrupted) is None
+    assert len(asked) == 6
+
+
+def test_environments_that_are_trained_on_are_left_alone() -> None:
+    training: VectorEnv = make_vector_env("CartPole-v1", 4)
+    training.reset(1)
+    before = training.state()
+    Evaluator("CartPole-v1", "cpu").evaluate(act, 4, seed=1)
+    assert all(torch.equal(value, training.state()[name]) for name, value in before.items())
