@@ -88,7 +88,7 @@ CATALOGUE: dict[str, CatalogueEntry] = {
         num_envs=8,
         defaults={
             "ppo": {
-                "learning_rate": 1e-3,
+                "learning_rate": 2e-3,
                 "anneal_lr": True,
                 "num_steps": 32,
                 "num_epochs": 10,
