@@ -1,0 +1,199 @@
+"""The pages in a real browser: what can be pressed, what is seen on a phone, what happens when the server goes."""
+
+import psutil
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.browser.conftest import until
+from tests.stack import Stack, wait_for
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+
+
+@pytest.fixture(scope="module")
+def finished(stack: Stack) -> str:
+    """The id of a tournament with a champion."""
+    spec = {"name": "quick one", "env_id": "CartPole-v1", "round": {"env_steps": 5000}, "stop": {"pods": 3}}
+    identity = stack.tournament_start(**spec)
+    stack.wait_for_status(identity, "FINISHED")
+    return identity
+
+
+def draft(stack: Stack, name: str = "a draft", **spec: object) -> str:
+    return str(stack.api("POST", "/tournaments", {"name": name, "env_id": "CartPole-v1", **spec})["id"])
+
+
+def paths(stack: Stack, identity: str) -> list[str]:
+    champion = stack.api("GET", f"/tournaments/{identity}/leaderboard")["items"][0]["agent"]
+    return ["/", "/tournaments/new/", f"/tournaments/{identity}/", f"/agents/{champion}/", "/tokens/", "/nowhere"]
+
+
+def test_nothing_scrolls_sideways_on_a_phone(page: Page, stack: Stack, finished: str) -> None:
+    page.set_viewport_size({"width": 360, "height": 780})
+    for path in [*paths(stack, finished), f"/tournaments/{draft(stack, 'x' * 120)}/"]:
+        page.goto(path)
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth") == 360, path
+
+
+def test_on_a_phone_the_board_comes_before_the_curves(page: Page, finished: str) -> None:
+    page.set_viewport_size({"width": 360, "height": 780})
+    page.goto(f"/tournaments/{finished}/")
+    board = page.get_by_role("table", name="Leaderboard").bounding_box()
+    curves = page.get_by_role("figure", name="Learning curves").bounding_box()
+    pods = page.get_by_role("table", name="Pods").bounding_box()
+    assert board
+    assert curves
+    assert pods
+    assert board["y"] < curves["y"] < pods["y"]
+
+
+def test_the_sign_in_page_is_all_that_strangers_see(browser: Browser, stack: Stack) -> None:
+    page = browser.new_page(base_url=stack.url)
+    page.goto("/tournaments/new/")
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert").filter(has_text="do not match")).to_be_visible()
+    page.close()
+
+
+def test_an_error_stands_beside_its_field_and_the_input_is_kept(page: Page) -> None:
+    page.goto("/tournaments/new/")
+    page.get_by_label("Environment").fill("CartPoel-v1")
+    page.get_by_label("Pool size").fill("0")
+    page.get_by_role("button", name="Start tournament").click()
+    expect(page.get_by_label("Environment")).to_have_value("CartPoel-v1")
+    expect(page.locator("#id_env_id-error")).to_contain_text("CartPole-v1")
+    expect(page.locator("#id_pool_size-error")).to_contain_text("got 0")
+
+
+def test_another_environment_brings_its_defaults_but_not_over_what_was_typed(page: Page) -> None:
+    page.goto("/tournaments/new/")
+    page.get_by_label("Round env steps").fill("12345")
+    page.get_by_label("Environment").fill("Pendulum-v1")
+    page.get_by_label("Environment").press("Tab")
+    expect(page.get_by_label("Target score")).to_have_value("-200")
+    expect(page.get_by_label("Round env steps")).to_have_value("12345")
+    page.get_by_label("Environment").fill("Blackjck-v1")
+    page.get_by_label("Environment").press("Tab")
+    expect(page.locator("#id_env_id-error")).to_contain_text("Did you mean")
+
+
+def test_rows_of_the_search_space_can_be_added_and_removed(page: Page, stack: Stack) -> None:
+    page.goto("/tournaments/new/")
+    page.get_by_role("button", name="Remove ent_coef").click()
+    page.get_by_role("button", name="Add a hyperparameter").click()
+    page.get_by_label("Hyperparameter 4").fill("clip_coef")
+    page.get_by_label("Kind 4").select_option("choice")
+    page.get_by_label("Values 4").fill("0.1, 0.2")
+    page.get_by_role("button", name="Save as draft").click()
+    expect(page.get_by_role("status", name="Tournament status")).to_have_text("DRAFT")
+    identity = page.url.rstrip("/").rpartition("/")[2]
+    space = stack.api("GET", f"/tournaments/{identity}")["spec"]["algorithms"][0]["search_space"]
+    assert space["clip_coef"] == {"choice": [0.1, 0.2]}
+    assert "ent_coef" not in space
+
+
+def test_renaming_resizing_and_deleting(page: Page, stack: Stack) -> None:
+    identity = draft(stack, pool={"size": 2})
+    page.goto(f"/tournaments/{identity}/")
+    page.get_by_label("More actions").click()
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_label("New name").fill("a better name")
+    page.get_by_role("dialog").get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("heading", name="a better name")).to_be_visible()
+    for _ in range(3):
+        page.get_by_role("button", name="One pod more").click()
+    wait_for(lambda: stack.api("GET", f"/tournaments/{identity}")["pool_size"] == 5, 10, "a pool of 5")
+    page.get_by_label("More actions").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Keep it").click()
+    page.get_by_label("More actions").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Delete for good").click()
+    expect(page.get_by_role("heading", name="Tournaments")).to_be_visible()
+    assert page.goto(f"/tournaments/{identity}/").status == 404  # type: ignore[union-attr]
+
+
+def test_a_refusal_is_said_in_the_apis_words(page: Page, stack: Stack) -> None:
+    identity = draft(stack)
+    page.goto(f"/tournaments/{identity}/")
+    # Stopped elsewhere in the moment in which the button is pressed.
+    page.route("**/start", lambda route: (stack.api("POST", f"/tournaments/{identity}/stop"), route.continue_())[1])
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("alert").filter(has_text="is STOPPED and cannot be started")).to_be_visible()
+    expect(page.get_by_role("status", name="Tournament status")).to_have_text("STOPPED")
+
+
+def test_a_lost_connection_is_said_and_mended(page: Page, stack: Stack) -> None:
+    identity = draft(stack)
+    page.goto(f"/tournaments/{identity}/")
+    expect(page.get_by_role("status", name="Tournament status")).to_have_text("DRAFT")
+    page.evaluate("window.notReloaded = true")
+    assert stack.process
+    for process in psutil.Process(stack.process.pid).children(recursive=True):
+        if "uvicorn" in " ".join(process.cmdline()):
+            process.kill()
+    expect(page.get_by_text("Connection lost, trying again…")).to_be_visible()
+    wait_for(stack._ready, 60, "the web process being back")
+    stack.api("PATCH", f"/tournaments/{identity}", {"name": "renamed while away"})
+    expect(page.get_by_role("heading", name="renamed while away")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("Connection lost, trying again…")).to_be_hidden()
+    assert page.evaluate("window.notReloaded") is True
+
+
+def test_a_tournament_deleted_elsewhere_says_so(page: Page, stack: Stack) -> None:
+    identity = draft(stack)
+    page.goto(f"/tournaments/{identity}/")
+    until(page, "Boolean(window.podracer)")
+    stack.api("DELETE", f"/tournaments/{identity}")
+    expect(page.get_by_text("This tournament was deleted.")).to_be_visible()
+
+
+def test_the_chosen_theme_stays(page: Page) -> None:
+    page.goto("/")
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(background)
+    page.get_by_role("button", name="Switch between light and dark").click()
+    dark = page.evaluate(background)
+    assert dark != light
+    page.goto("/tournaments/new/")
+    assert page.evaluate(background) == dark
+
+
+def test_the_list_shows_a_new_tournament_without_a_reload(page: Page, stack: Stack) -> None:
+    page.goto("/")
+    name = "appears by itself"
+    draft(stack, name)
+    expect(page.get_by_role("link", name=name)).to_be_visible()
+
+
+def test_curves_can_be_looked_at_in_every_way(page: Page, finished: str) -> None:
+    page.goto(f"/tournaments/{finished}/")
+    choices = {"Horizontal axis": "Time", "Scale of the horizontal axis": "Log", "Which pods are drawn": "Board"}
+    for group, choice in choices.items():
+        button = page.get_by_role("group", name=group, exact=True).get_by_role("button", name=choice)
+        button.click()
+        expect(button).to_have_attribute("aria-pressed", "true")
+    plot = "document.querySelector('[data-plot]')"
+    until(page, f"{plot}.layout?.xaxis.type === 'log' && {plot}.layout.xaxis.title.text.startsWith('seconds')")
+    until(page, f"{plot}.data.find((trace) => trace.meta.role === 'ghosts').x.length === 0")
+
+
+def test_an_agents_page_draws_returns_losses_and_episodes(page: Page, stack: Stack, finished: str) -> None:
+    page.goto(paths(stack, finished)[3])
+    until(page, "document.querySelector('[data-plot]').data?.[0].x.length > 0")
+    losses = page.get_by_label("Quantity").locator("option").all_text_contents()
+    assert losses[0] == "Return"
+    assert "Value loss" in losses
+    page.get_by_label("Quantity").select_option("value_loss")
+    until(page, "document.querySelector('[data-plot]').data[0].name === 'Value loss'")
+    assert page.locator("[data-returns] circle").count() == 32
+
+
+def test_the_first_stop_of_the_keyboard_skips_to_the_content(context: BrowserContext) -> None:
+    page = context.new_page()
+    page.goto("/")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
