@@ -41,7 +41,7 @@ def page_delays(stack: Stack, identity: str) -> list[float]:
     """Milliseconds of the last POINTS points drawn."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=LAUNCH_ARGUMENTS)
-        page = browser.new_context(extra_http_headers={}).new_page()
+        page = browser.new_context(bypass_csp=True).new_page()  # Playwright waits by evaluating text
         page.goto(sign_in_link(stack))
         page.goto(f"{stack.url}/tournaments/{identity}/")
         page.wait_for_function(f"window.podracer && window.podracer.latencies.length >= {POINTS}", timeout=WAIT_MS)
