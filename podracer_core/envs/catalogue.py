@@ -114,10 +114,12 @@ CATALOGUE: dict[str, CatalogueEntry] = {
         num_envs=16,
         defaults={
             "ppo": {
-                "num_steps": 256,
+                "learning_rate": 1e-3,
+                "num_steps": 64,
                 "num_epochs": 4,
-                "num_minibatches": 8,
-                "gae_lambda": 0.94,
+                "num_minibatches": 4,
+                "gamma": 0.98,
+                "gae_lambda": 0.9,
                 "norm_obs": True,
             }
         },
@@ -184,7 +186,7 @@ CATALOGUE: dict[str, CatalogueEntry] = {
         num_envs=16,
         defaults={
             "ppo": {
-                "learning_rate": 1e-3,
+                "learning_rate": 2e-3,
                 "num_steps": 128,
                 "num_epochs": 10,
                 "num_minibatches": 16,
