@@ -55,8 +55,12 @@ def fill_pool(tournament_id: int) -> int:
 
 
 def lock(tournament_id: int) -> Tournament | None:
-    """The tournament with its row locked until the transaction ends; None when it is gone."""
-    return Tournament.objects.select_for_update().filter(pk=tournament_id).first()
+    """The tournament with its row locked until the transaction ends; None when it is gone.
+
+    no_key: a transaction that updates its pod twice has that pod's foreign keys checked when it commits, which
+    would wait here for the tournament while it holds the pod: a deadlock. Nobody changes keys.
+    """
+    return Tournament.objects.select_for_update(no_key=True).filter(pk=tournament_id).first()
 
 
 def _fill(tournament: Tournament, served: int = 0) -> int:
