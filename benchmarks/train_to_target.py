@@ -1,7 +1,7 @@
 """Trains to a target score by the command line, seed after seed, and holds the median to a limit.
 
-    python benchmarks/train_to_target.py --env CartPole-v1 --target 475 --limit 10
-    python benchmarks/train_to_target.py --env Pendulum-v1 --target -200 --limit 45
+    python -m benchmarks.train_to_target --env CartPole-v1 --target-score 475 --limit 10
+    python -m benchmarks.train_to_target --env Pendulum-v1 --target-score -200 --limit 45
 
 Exits 1 when a seed misses its target or the median of the training seconds exceeds the limit.
 """
@@ -18,7 +18,7 @@ from typing import Any
 def main() -> int:
     options = _parse()
     runs = []
-    for seed in range(1, options.seeds + 1):
+    for seed in options.seeds:
         run = _train(options, seed)
         print(
             f"seed {seed}: {run['seconds']:6.2f} s  {run['env_steps']:>9,} env steps  "
@@ -31,7 +31,7 @@ def main() -> int:
     missed = sum(not run["reached_target"] for run in runs)
     median = statistics.median(seconds)
     print(
-        f"{options.env} to {options.target:g}: median {median:.2f} s of {len(runs)} seeds "
+        f"{options.env} to {options.target_score:g}: median {median:.2f} s of {len(runs)} seeds "
         f"({min(seconds):.2f} to {max(seconds):.2f}), {missed} missed; {os.cpu_count()} cores, "
         f"{options.threads} thread, load {os.getloadavg()[0]:.1f}"
     )
@@ -45,9 +45,9 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--env", default="CartPole-v1")
     parser.add_argument("--algorithm", default="ppo")
-    parser.add_argument("--target", type=float, default=475.0)
+    parser.add_argument("--target-score", type=float, default=475.0)
     parser.add_argument("--limit", type=float, help="seconds that the median may take")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     return parser.parse_args()
@@ -55,7 +55,7 @@ def _parse() -> argparse.Namespace:
 
 def _train(options: argparse.Namespace, seed: int) -> dict[str, Any]:
     command = [sys.executable, "-m", "podracer_core", "train", "--json", f"--seed={seed}"]
-    command += [f"--env={options.env}", f"--algorithm={options.algorithm}", f"--target-score={options.target}"]
+    command += [f"--env={options.env}", f"--algorithm={options.algorithm}", f"--target-score={options.target_score}"]
     command += [f"--threads={options.threads}", f"--device={options.device}"]
     answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     result: dict[str, Any] = json.loads(answer.splitlines()[-1])
