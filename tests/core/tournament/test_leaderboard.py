@@ -1,0 +1,89 @@
+"""Who is on the leaderboard and where: sorted, bounded, and no family above its share."""
+
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podracer_core.tournament.leaderboard import Entry, ranked
+from podracer_core.tournament.updater import Verdict, family_limit, update
+
+SCORES = st.one_of(st.floats(-1e6, 1e6, allow_nan=False), st.sampled_from([0.0, 1.0, math.nan, math.inf, -math.inf]))
+CANDIDATES = st.lists(st.tuples(SCORES, st.integers(0, 3)), max_size=30).map(
+    lambda drawn: [Entry(index, score, founder) for index, (score, founder) in enumerate(drawn)]
+)
+SIZES = st.integers(1, 6)
+SHARES = st.floats(0.05, 1.0)
+
+
+def board_of(candidates: list[Entry], size: int, share: float) -> list[Entry]:
+    board: tuple[Entry, ...] = ()
+    for candidate in candidates:
+        board = update(board, candidate, size=size, max_per_ancestor=share).leaderboard
+    return list(board)
+
+
+@given(CANDIDATES, SIZES, SHARES)
+def test_it_is_sorted_bounded_valid_and_shared_out(candidates: list[Entry], size: int, share: float) -> None:
+    board = board_of(candidates, size, share)
+    assert board == ranked(board)
+    assert len(board) <= size
+    assert all(entry.valid for entry in board)
+    families = Counter(entry.founder for entry in board)
+    assert all(count <= family_limit(size, share) for count in families.values())
+
+
+@given(CANDIDATES, SIZES, SHARES)
+def test_an_update_says_what_it_did(candidates: list[Entry], size: int, share: float) -> None:
+    board: tuple[Entry, ...] = ()
+    for candidate in candidates:
+        decision = update(board, candidate, size=size, max_per_ancestor=share)
+        entered = candidate in decision.leaderboard
+        assert entered == (decision.verdict is Verdict.ENTERS) == (decision.rank is not None)
+        if decision.rank is not None:
+            assert decision.leaderboard[decision.rank - 1] == candidate
+        assert set(board) - set(decision.leaderboard) == ({decision.dropped} if decision.dropped else set())
+        board = decision.leaderboard
+
+
+@given(CANDIDATES, SIZES)
+def test_without_family_limit_it_is_the_best_of_all_in_whatever_order_they_come(
+    candidates: list[Entry], size: int
+) -> None:
+    expected = ranked(candidates)[:size]
+    assert board_of(candidates, size, 1.0) == expected
+    assert board_of(candidates[::-1], size, 1.0) == expected
+
+
+@given(CANDIDATES, SIZES, SHARES)
+def test_ranking_is_idempotent_and_independent_of_order(candidates: list[Entry], size: int, share: float) -> None:
+    assert ranked(ranked(candidates)) == ranked(candidates) == ranked(candidates[::-1])
+
+
+@given(CANDIDATES, SIZES, SHARES)
+def test_the_best_valid_agent_is_always_first(candidates: list[Entry], size: int, share: float) -> None:
+    best = ranked(candidates)[:1]
+    assert board_of(candidates, size, share)[:1] == best
+
+
+def test_of_equals_the_elder_goes_first() -> None:
+    assert ranked([Entry(2, 5.0, 2), Entry(1, 5.0, 1)]) == [Entry(1, 5.0, 1), Entry(2, 5.0, 2)]
+
+
+def test_a_full_family_makes_room_only_by_its_own_worst() -> None:
+    board = (Entry(0, 9.0, 0), Entry(1, 8.0, 0), Entry(2, 1.0, 2))
+    better = update(board, Entry(3, 8.5, 0), size=4, max_per_ancestor=0.5)
+    assert (better.rank, better.dropped) == (2, Entry(1, 8.0, 0))
+    worse = update(board, Entry(4, 7.0, 0), size=4, max_per_ancestor=0.5)
+    assert (worse.verdict, worse.leaderboard) == (Verdict.FAMILY_FULL, board)
+    assert update(board, Entry(5, 0.5, 5), size=3, max_per_ancestor=1).verdict is Verdict.TOO_LOW
+    assert update(board, Entry(6, math.nan, 6), size=9, max_per_ancestor=1).verdict is Verdict.INVALID
+
+
+@pytest.mark.parametrize(
+    ("size", "share", "limit"), [(8, 0.5, 4), (1, 0.5, 1), (3, 0.5, 2), (10, 0.3, 3), (8, 0.01, 1), (8, 1, 8)]
+)
+def test_a_familys_share_in_places(size: int, share: float, limit: int) -> None:
+    assert family_limit(size, share) == limit
