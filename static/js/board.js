@@ -1,5 +1,5 @@
 // The leaderboard: rank with its change, agent, score, interval on one common axis, how sure the order is.
-import { h, refill, s } from "./dom.js";
+import { h, refill, s, setText } from "./dom.js";
 import { aligned, changes, number, percent } from "./format.js";
 
 function change(item) {
@@ -58,12 +58,14 @@ export class Board {
     body.addEventListener("focusout", () => onHighlight(null));
   }
 
-  render(items, target) {
+  render(items, { target_score: target, status }) {
     const axis = commonAxis(items, target);
     const moved = this.ranks.size > 0;
     refill(this.body, items.map((item) => this.row(item, axis, target, moved)));
     this.ranks = new Map(items.map((item) => [item.agent, item.rank]));
     this.empty.hidden = items.length > 0;
+    const over = ["FINISHED", "STOPPED", "FAILED"].includes(status);
+    setText(this.empty, over ? "No pod finished and was evaluated, so nobody is on it." : "Empty until the first pod has finished and was evaluated.");
     this.axisHead.replaceChildren("95 % interval",
       ...(items.length ? [h("div", { class: "axis", "aria-hidden": "true" }, h("span", {}, number(axis.low)), h("span", {}, number(axis.high)))] : []));
   }

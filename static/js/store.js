@@ -2,6 +2,12 @@
 
 const AXES = ["env_steps", "seconds"];
 
+// The server sends this many pods at most.
+const COMPLETE = 1000;
+
+// Seconds of training over which a pod's rate is taken.
+const RATE_WINDOW = 3;
+
 export class Store {
   constructor(snapshot) {
     this.replace(snapshot);
@@ -27,7 +33,8 @@ export class Store {
         return ["tournament"];
       case "leaderboard":
         this.leaderboard = data.items;
-        return ["leaderboard", "curves"];
+        this.championTake();
+        return ["leaderboard", "curves", "tournament"];
       case "event":
         if (!this.events.some((event) => event.id === data.id)) this.events = [data, ...this.events];
         return ["events"];
@@ -46,7 +53,26 @@ export class Store {
     this.podOfAgent.set(pod.agent, pod);
     if (old && pod.attempt > old.attempt) this.curveCut(pod.agent, pod.env_steps);
     const redraw = !old || old.status !== pod.status || old.attempt !== pod.attempt;
-    return redraw ? ["pods", "curves"] : ["pods"];
+    if (redraw) this.podsCount();
+    return redraw ? ["pods", "curves", "tournament"] : ["pods"];
+  }
+
+  // The head of the page follows the board and the pods at once, not only with the next status.
+  championTake() {
+    const [best] = this.leaderboard;
+    if (!best) return;
+    const t = this.tournament;
+    if (best.agent !== t.best_agent) t.sparkline = [...t.sparkline, best.score];
+    Object.assign(t, { best_agent: best.agent, best_agent_name: best.name, best_score: best.score,
+      best_score_low: best.score_low, best_score_high: best.score_high });
+  }
+
+  podsCount() {
+    // Of a longer list only the newest were sent: then the server's count it is.
+    if (this.pods.size >= COMPLETE) return;
+    const counts = { QUEUED: 0, RUNNING: 0, FINISHED: 0, FAILED: 0, STOPPED: 0 };
+    for (const { status } of this.pods.values()) counts[status] += 1;
+    this.tournament.pods = counts;
   }
 
   // A new attempt goes on from its last saved state; what lay beyond was lost with the old one.
@@ -84,10 +110,23 @@ export class Store {
     });
     this.added = added;
     if (pod && added.env_steps.length) {
-      pod.env_steps = Math.max(pod.env_steps, added.env_steps.at(-1));
+      this.advance(pod, added.env_steps.at(-1), curve);
       pod.episodic_return = added.episodic_return.at(-1) ?? pod.episodic_return;
-      changed.push("pods");
+      changed.push("pods", "tournament");
     }
     return changed;
+  }
+
+  // Between two messages of its status a tournament's steps and rate follow from its pods' points.
+  advance(pod, envSteps, curve) {
+    this.tournament.env_steps += Math.max(0, envSteps - pod.env_steps);
+    pod.env_steps = Math.max(pod.env_steps, envSteps);
+    const last = curve.seconds.length - 1;
+    let first = last;
+    while (first > 0 && curve.seconds[last] - curve.seconds[first] < RATE_WINDOW) first -= 1;
+    const seconds = curve.seconds[last] - curve.seconds[first];
+    if (seconds > 0) pod.env_steps_per_second = (curve.env_steps[last] - curve.env_steps[first]) / seconds;
+    const running = [...this.pods.values()].filter((other) => other.status === "RUNNING");
+    this.tournament.env_steps_per_second = running.reduce((sum, other) => sum + other.env_steps_per_second, 0);
   }
 }

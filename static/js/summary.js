@@ -14,16 +14,19 @@ function goal(t) {
 }
 
 function remaining(t) {
-  if (t.status === "RUNNING") return t.seconds_left === null ? "running" : `at most ${roughly(t.seconds_left)} left`;
+  if (t.status === "RUNNING") return t.seconds_left === null ? "running" : `at most ${roughly(Math.max(0, t.seconds_left - secondsSince(t)))} left`;
   return t.status === "DRAFT" ? "not started" : t.status.toLowerCase();
 }
 
 // The server's figure is of the moment when it was sent.
 let received = performance.now();
+let receivedSeconds = null;
 
-function secondsNow(t) {
-  return t.seconds + (t.status === "RUNNING" ? (performance.now() - received) / 1000 : 0);
+function secondsSince(t) {
+  return t.status === "RUNNING" ? (performance.now() - received) / 1000 : 0;
 }
+
+const secondsNow = (t) => t.seconds + secondsSince(t);
 
 export function whenText(t) {
   if (t.status === "DRAFT") return `made ${relative(t.created_at)}, not started`;
@@ -49,7 +52,10 @@ function tiles(t) {
 }
 
 export function summaryShow(t) {
-  received = performance.now();
+  if (t.seconds !== receivedSeconds) {
+    receivedSeconds = t.seconds;
+    received = performance.now();
+  }
   const pill = $("[data-pill]");
   if (!pill.classList.contains(t.status)) pill.className = `pill ${t.status}`;
   setText($("[data-status]"), t.status);

@@ -50,7 +50,7 @@ function show() {
     sizeShow();
     lineageFollow();
   }
-  if (dirty.has("leaderboard") || dirty.has("tournament")) board.render(store.leaderboard, store.tournament.target_score);
+  if (dirty.has("leaderboard") || dirty.has("tournament")) board.render(store.leaderboard, store.tournament);
   if (dirty.has("pods") || dirty.has("leaderboard")) pods.render(store);
   if (dirty.has("events")) events.render(store.events);
   dirty.clear();
