@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from podracer_core.envs import catalogue
 from podracer_core.errors import CheckpointError, EnvironmentCrashedError, PodracerError
 from podracer_core.hyperparameters import ALGORITHMS, NOT_BUILT, Hyperparameters, Value, batch_problem, complete
+from podracer_core.limits import MOST_EPISODE_STEPS
 from podracer_core.progress import Directive, Evaluation, Log, Outcome, PodResult, Progress
 from podracer_core.spec import PodPlan
 
@@ -320,6 +321,7 @@ def _evaluate(options: argparse.Namespace) -> int:
 def _episode(env: Any, agent: Any, seed: int) -> tuple[float, int]:
     """One deterministic episode: its undiscounted return and its length."""
     obs, _ = env.reset(seed=seed)
+    most_steps = math.inf if env.spec.max_episode_steps else MOST_EPISODE_STEPS
     episodic_return, length, ended = 0.0, 0, False
     while not ended:
         try:
@@ -334,7 +336,7 @@ def _episode(env: Any, agent: Any, seed: int) -> tuple[float, int]:
             ) from error
         episodic_return += float(reward)
         length += 1
-        ended = terminated or truncated
+        ended = terminated or truncated or length >= most_steps
     return episodic_return, length
 
 

@@ -11,14 +11,12 @@ from torch import Tensor
 from podracer_core.agents.episodes import Episodes, EpisodeTracker
 from podracer_core.envs.catalogue import CATALOGUE
 from podracer_core.envs.vector_env import VectorEnv, make_vector_env
+from podracer_core.limits import MOST_EPISODE_STEPS
 from podracer_core.progress import Evaluation
 from podracer_core.tournament.statistics import summarise
 
 CHUNK = 32
 """Steps between two looks at which episodes ended."""
-
-MOST_STEPS = 100_000
-"""An episode that nothing truncates is cut here."""
 
 MAX_BATCHED_ENVS, MAX_GYMNASIUM_ENVS = 128, 16
 
@@ -85,7 +83,7 @@ def play(
     quota[: episodes % env.num_envs] += 1
     tracker, played = EpisodeTracker(env.num_envs), _Played(quota)
     obs, num_steps = env.reset(seed), 0
-    limit = MOST_STEPS if env.max_episode_steps is None else env.max_episode_steps * int(quota.max())
+    limit = MOST_EPISODE_STEPS if env.max_episode_steps is None else env.max_episode_steps * int(quota.max())
     while True:
         rewards, ended = [], []
         for _ in range(min(CHUNK, limit - num_steps)):

@@ -102,9 +102,13 @@ class PodProcess:
         if self._process is None:
             return
         if self._process.poll() is None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            self._kill_group(self._process.pid)
         self._process.wait()
+
+    @staticmethod
+    def _kill_group(pid: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
 
     def close(self) -> None:
         """Ends the child and frees what this side holds. `start` may follow."""
@@ -147,7 +151,8 @@ class PodProcess:
             self._process.wait(1.0)
         status = self._process.poll()
         pid = self._process.pid
-        self.kill()
+        self._kill_group(pid)
+        self._process.wait()
         if status is None:
             how = "closed its pipe"
         elif status < 0:

@@ -57,6 +57,7 @@ class Mlp:
         self.activation = ACTIVATIONS[activation]
         self.weights, self.biases = _views(sizes, parameters)
         self.weight_gradients, self.bias_gradients = _views(sizes, gradients)
+        self._transposed = [weight.t() for weight in self.weights]
         self._kept: list[tuple[Tensor, Tensor]] = []
 
     def initialise(self, output_gain: float, generator: torch.Generator) -> None:
@@ -91,14 +92,14 @@ class Mlp:
             torch.mm(inputs.t(), gradient, out=self.weight_gradients[index])
             torch.sum(gradient, 0, out=self.bias_gradients[index])
             if index:
-                gradient = derive(torch.mm(gradient, self.weights[index].t()), before, inputs)
+                gradient = derive(torch.mm(gradient, self._transposed[index]), before, inputs)
         self._kept = []
 
     def tensors(self) -> dict[str, Tensor]:
         """Views by name, `0.weight` [outputs, inputs] and `0.bias` and so on, as torch's Linear names them."""
         named = {}
-        for index, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            named[f"{index}.weight"], named[f"{index}.bias"] = weight.t(), bias
+        for index, (weight, bias) in enumerate(zip(self._transposed, self.biases, strict=True)):
+            named[f"{index}.weight"], named[f"{index}.bias"] = weight, bias
         return named
 
 

@@ -54,7 +54,7 @@ def test_an_episode_that_would_never_end_is_cut(monkeypatch: pytest.MonkeyPatch)
         def step(self, actions: Tensor) -> Step:
             return super().step(actions)._replace(terminated=torch.zeros(self.num_envs, dtype=torch.bool))
 
-    monkeypatch.setattr("podracer_core.evaluator.MOST_STEPS", 50)
+    monkeypatch.setattr("podracer_core.evaluator.MOST_EPISODE_STEPS", 50)
     played = play(Endless(2), act, 2, seed=0)
     assert played is not None
     assert played.lengths.tolist() == [50, 50]
