@@ -137,11 +137,15 @@ CATALOGUE: dict[str, CatalogueEntry] = {
         num_envs=16,
         defaults={
             "ppo": {
-                "num_steps": 16,
+                "learning_rate": 2e-3,
+                "num_steps": 128,
                 "num_epochs": 4,
-                "num_minibatches": 1,
+                "num_minibatches": 8,
+                "gamma": 0.999,
                 "gae_lambda": 0.98,
+                "ent_coef": 0.02,
                 "norm_obs": True,
+                "norm_reward": True,
             }
         },
     ),
