@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
+from django.utils.functional import cached_property
 
 from podracer_core.spec import TournamentSpec
 
@@ -54,9 +55,9 @@ class Tournament(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    @property
+    @cached_property
     def parsed_spec(self) -> TournamentSpec:
-        """The specification as it was accepted, with its defaults."""
+        """The specification as it was accepted, with its defaults. It never changes."""
         return TournamentSpec.model_validate(self.spec)
 
 
