@@ -150,7 +150,8 @@ def test_a_reached_target_ends_the_round_and_is_confirmed_by_further_episodes(tm
 
 
 def test_looking_for_the_target_does_not_change_the_curve(tmp_path: Path) -> None:
-    looking, _ = run_pod(make_plan(tmp_path, target_score=60.0, env_steps=3072, confirm_episodes=4000))
+    looking, _ = run_pod(make_plan(tmp_path, target_score=90.0, env_steps=3072, confirm_episodes=20))
+    assert any(isinstance(message, Log) and "Evaluated" in message.text for message in looking)
     plain, _ = run_pod(make_plan(tmp_path, env_steps=3072))
     assert curve(looking) == curve(plain)[: len(curve(looking))]
 
@@ -235,3 +236,16 @@ def test_a_gymnasium_environment_trains_resumes_and_plays(tmp_path: Path) -> Non
     assert paused.outcome is Outcome.PAUSED, paused.reason
     _, result = run_pod(plan.model_copy(update={"resume_from": paused.state_path}), directive=after(3, Directive.STOP))
     assert (result.outcome, result.env_steps) == (Outcome.STOPPED, 64)
+
+
+def test_a_pause_while_it_looks_for_the_target_is_looked_at_again_after_the_resume(tmp_path: Path) -> None:
+    plan = make_plan(tmp_path / "whole", target_score=60.0, env_steps=50_000, confirm_episodes=8)
+    whole, whole_result = run_pod(plan)
+    assert whole_result.env_steps < 50_000
+    parts = plan.model_copy(update={"directory": str(tmp_path / "parts")})
+    iterations = whole_result.env_steps // 256
+    first, paused = run_pod(parts, directive=after(iterations + 5, Directive.PAUSE))
+    assert (paused.outcome, paused.env_steps) == (Outcome.PAUSED, whole_result.env_steps)
+    second, result = run_pod(parts.model_copy(update={"resume_from": paused.state_path}))
+    assert curve(first) + curve(second) == curve(whole)
+    assert (result.evaluation, result.confirmation) == (whole_result.evaluation, whole_result.confirmation)
