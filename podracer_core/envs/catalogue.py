@@ -190,7 +190,7 @@ CATALOGUE: dict[str, CatalogueEntry] = {
         num_envs=16,
         defaults={
             "ppo": {
-                "learning_rate": 2e-3,
+                "learning_rate": 1e-3,
                 "num_steps": 128,
                 "num_epochs": 10,
                 "num_minibatches": 16,
