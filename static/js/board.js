@@ -22,9 +22,10 @@ export function commonAxis(items, target) {
   if (!lows.length) return { low: 0, high: 1, at: () => 50 };
   const high = Math.max(...items.map((item) => item.score_high ?? item.score).filter(Number.isFinite), target ?? -Infinity);
   const middle = lows[Math.floor((lows.length - 1) / 2)];
-  const low = Math.max(lows.at(-1), high - WIDEST * (high - middle || Infinity));
-  const span = high - low || Math.abs(high) * 0.02 || 1;
-  return { low, high, at: (value) => Math.max(-1, 4 + (93 * (value - low)) / span) };
+  const lowest = Math.min(lows.at(-1), target ?? Infinity);
+  const low = Math.max(lowest, high - WIDEST * (high - middle || Infinity));
+  if (low === high) return { low, high, at: () => 50 };
+  return { low, high, at: (value) => Math.max(-1, 4 + (93 * (value - low)) / (high - low)) };
 }
 
 function interval(item, axis, target) {

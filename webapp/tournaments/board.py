@@ -61,9 +61,10 @@ def _store(
     old = {row.agent.index: row for row in present}
     old_next = {row.agent.index: below.agent.index for row, below in pairwise(present)}
     kind = tournament.parsed_spec.leaderboard.score
-    rows = []
+    rows, moved = [], []
     for rank, entry in enumerate(order, start=1):
         row = old.get(entry.index) or LeaderboardEntry(tournament=tournament, agent=newcomer)
+        before = (row.rank, row.rank_change, row.beats_next)
         row.rank_change = row.rank - rank if row.pk else None
         row.rank = rank
         below = order[rank] if rank < len(order) else None
@@ -72,9 +73,12 @@ def _store(
         elif old_next.get(entry.index) != below.index:
             row.beats_next = statistics.probability_better(entry.returns, below.returns, kind)
         rows.append(row)
+        if row.pk and before != (row.rank, row.rank_change, row.beats_next):
+            moved.append(row)
     kept = [row.pk for row in rows if row.pk]
     tournament.leaderboard.exclude(pk__in=kept).delete()
-    LeaderboardEntry.objects.bulk_update([row for row in rows if row.pk], ["rank", "rank_change", "beats_next"])
+    if moved:
+        LeaderboardEntry.objects.bulk_update(moved, ["rank", "rank_change", "beats_next"])
     LeaderboardEntry.objects.bulk_create([row for row in rows if not row.pk])
     return rows
 

@@ -5,10 +5,9 @@ from typing import Any
 
 
 def number(value: float) -> str:
-    """A score as people read it: thousands with commas, small ones with two decimals at most."""
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.2f}".rstrip("0").rstrip(".")
+    """A score as people read it: thousands with commas, small ones with two decimals at most, a real minus sign."""
+    text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}".rstrip("0").rstrip(".")
+    return text.replace("-", "\N{MINUS SIGN}") if text.strip("-0.") else "0"
 
 
 def setting(value: Any) -> str:
