@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
-from tests.browser.chromium import LAUNCH_ARGUMENTS, chromium_path
 
+from tests.browser.chromium import LAUNCH_ARGUMENTS, chromium_path
 from tests.stack import Stack
 
 POINTS = 150

@@ -69,14 +69,13 @@ def _fill(tournament: Tournament, served: int = 0) -> int:
         return 0
     spec = tournament.parsed_spec
     counts = tournament.pods.aggregate(
-        active=Count("pk", filter=Q(status__in=Pod.ACTIVE, end_requested=False)),
-        ending=Count("pk", filter=Q(status__in=Pod.ACTIVE, end_requested=True)),
+        active=Count("pk", filter=Q(status__in=Pod.ACTIVE)),
         finished=Count("pk", filter=Q(status=Pod.Status.FINISHED)),
         env_steps=Sum("env_steps", default=0),
     )
     room: int = tournament.pool_size - counts["active"]
     if spec.stop.pods is not None:
-        room = min(room, spec.stop.pods - counts["finished"] - counts["active"] - counts["ending"])
+        room = min(room, spec.stop.pods - counts["finished"] - counts["active"])
     if spec.stop.env_steps is not None and counts["env_steps"] >= spec.stop.env_steps:
         room = 0
     if room <= 0:

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Now
 
-from podracer_core.spec import TournamentSpec
+from podracer_core.spec import StopSpec
 from podracer_core.tournament.stopping import Standing, budget_progress, target_progress
 from webapp.tournaments import clock, curves
 from webapp.tournaments.models import Agent, Event, LeaderboardEntry, Pod, PodLogLine, Tournament, Worker
@@ -79,7 +79,8 @@ def _pod_totals(ids: list[int]) -> Iterable[Any]:
 
 
 def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) -> Item:
-    spec = row.parsed_spec
+    # As it was stored: a specification that a later version would refuse can still be looked at.
+    stop = StopSpec.model_construct(**row.spec["stop"])
     seconds = row.seconds_before + ((now - row.running_since).total_seconds() if row.running_since else 0)
     pods = {status: sums.get(status, 0) for status in Pod.Status.values}
     env_steps, rate = sums.get("total_env_steps") or 0, sums.get("rate") or 0.0
@@ -90,7 +91,7 @@ def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) 
         "env_id": row.env_id,
         "status": row.status,
         "reason": row.reason,
-        "algorithms": [part.name for part in spec.algorithms],
+        "algorithms": [part["name"] for part in row.spec["algorithms"]],
         "owner": row.owner.get_username(),
         "pool_size": row.pool_size,
         "priority": row.priority,
@@ -98,8 +99,8 @@ def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) 
         "env_steps": env_steps,
         "env_steps_per_second": rate,
         "seconds": seconds,
-        "seconds_left": _seconds_left(row, spec, standing, sums, rate),
-        "progress": _progress(row, spec, standing),
+        "seconds_left": _seconds_left(row, stop, standing, sums, rate),
+        "progress": _progress(row, stop, standing),
         "pods": pods,
         "retried": sums.get("retried", 0),
         "best_score": best.score if best else None,
@@ -107,7 +108,7 @@ def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) 
         "best_score_high": best.score_high if best else None,
         "best_agent": str(best.pk) if best else None,
         "best_agent_name": best.name if best else None,
-        "target_score": spec.stop.score,
+        "target_score": stop.score,
         "sparkline": row.best_history[-SPARKLINE_POINTS:],
         "created_at": _at(row.created_at),
         "started_at": _at(row.started_at),
@@ -116,25 +117,25 @@ def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) 
     }
 
 
-def _progress(row: Tournament, spec: TournamentSpec, standing: Standing) -> float | None:
+def _progress(row: Tournament, stop: StopSpec, standing: Standing) -> float | None:
     """How far the nearest end is, 0 to 1: the target score or a budget."""
     if row.status == Tournament.Status.FINISHED:
         return 1.0
-    shares = (budget_progress(spec.stop, standing), target_progress(spec.stop.score, row.best_history))
+    shares = (budget_progress(stop, standing), target_progress(stop.score, row.best_history))
     return max((share for share in shares if share is not None), default=None)
 
 
-def _seconds_left(row: Tournament, spec: TournamentSpec, standing: Standing, sums: Item, rate: float) -> float | None:
+def _seconds_left(row: Tournament, stop: StopSpec, standing: Standing, sums: Item, rate: float) -> float | None:
     """Until the first budget is used up at the present pace; None where that cannot be told."""
     if row.status != Tournament.Status.RUNNING:
         return None
     estimates = []
-    if spec.stop.hours is not None:
-        estimates.append(spec.stop.hours * 3600 - standing.seconds)
-    if spec.stop.env_steps is not None and rate > 0:
-        estimates.append((spec.stop.env_steps - standing.env_steps) / rate)
-    if spec.stop.pods is not None and standing.pods:
-        estimates.append((spec.stop.pods - standing.pods) * standing.seconds / standing.pods)
+    if stop.hours is not None:
+        estimates.append(stop.hours * 3600 - standing.seconds)
+    if stop.env_steps is not None and rate > 0:
+        estimates.append((stop.env_steps - standing.env_steps) / rate)
+    if stop.pods is not None and standing.pods:
+        estimates.append((stop.pods - standing.pods) * standing.seconds / standing.pods)
     return max(0.0, min(estimates)) if estimates else None
 
 
