@@ -213,8 +213,10 @@ def _copy(checkpoint: str, out: Path) -> None:
 
 def _run(plan: PodPlan, *, quiet: bool) -> PodResult:
     """Trains in this process. The first Ctrl-C ends the round, evaluated; the second ends the program."""
+    from podracer_core.device import flush_denormals
     from podracer_core.pod import Pod
 
+    flush_denormals()
     told = [Directive.CONTINUE]
 
     def end_round(signum: int, frame: Any) -> None:

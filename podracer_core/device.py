@@ -20,5 +20,13 @@ def resolve_device(name: str) -> torch.device:
     return device
 
 
+def flush_denormals() -> None:
+    """For processes that only train: Adam's tiniest moments would otherwise cost ten times as much.
+
+    It holds for all arithmetic of the calling thread's process from then on, so a library does not do it by itself.
+    """
+    torch.set_flush_denormal(True)
+
+
 def _available() -> str:
     return ", ".join(["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))])

@@ -86,7 +86,6 @@ class Pod:
     def _set_up(self) -> Iterator[PodMessage]:
         plan = self.plan
         torch.set_num_threads(plan.threads)
-        torch.set_flush_denormal(True)  # Adam's tiniest moments would otherwise cost ten times as much
         device = resolve_device(plan.device)
         hyperparameters = complete(plan.algorithm, plan.hyperparameters)
         problem = batch_problem(hyperparameters.model_dump(), plan.num_envs)

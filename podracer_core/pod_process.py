@@ -146,7 +146,8 @@ class PodProcess:
 
     def _lost(self) -> PodProcessLostError:
         """Says how the child ended; whatever is left of its group is killed."""
-        assert self._process is not None
+        if self._process is None:
+            return PodProcessLostError("The pod process was closed by another thread.")
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0)
         status = self._process.poll()
@@ -221,11 +222,12 @@ def _warm(device_name: str, threads: int) -> None:
 
     import torch
 
-    from podracer_core.device import resolve_device
+    from podracer_core.device import flush_denormals, resolve_device
     from podracer_core.hyperparameters import complete
     from podracer_core.pod import Pod
 
     torch.set_num_threads(threads)
+    flush_denormals()
     resolve_device(device_name)
     with tempfile.TemporaryDirectory(prefix="podracer-warm-") as directory:
         plan = PodPlan(

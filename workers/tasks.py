@@ -8,6 +8,7 @@ from typing import Any
 from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
 from django.db import close_old_connections
 
+from podracer_core.errors import PodracerError
 from webapp.tournaments import dispatch, services
 from workers.celery import app
 from workers.database import persistently
@@ -35,7 +36,12 @@ class Worker:
             threading.Thread(target=self._open, args=(slot,), name=f"warm-{slot.index}", daemon=True).start()
 
     def _open(self, slot: Slot) -> None:
-        slot.warm()
+        try:
+            slot.warm()
+        except PodracerError as error:
+            # Said here and by each pod that is tried: the slot stays, since what is wrong may pass.
+            if not self.stopping.is_set():
+                logger.error("slot %d: %s", slot.index, error)
         self.free.put(slot)
         # Pods may have been queued while no slot could hear the bell.
         dispatch.ring(self.machine.device_kind)
