@@ -59,6 +59,7 @@ class Worker:
             close_old_connections()
 
     def _live(self) -> None:
+        self._say_alive()
         while not self.stopping.wait(HEARTBEAT_SECONDS):
             self._say_alive()
 

@@ -62,6 +62,21 @@ document.addEventListener("keydown", (event) => {
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", themeChanged);
 
+// Workers come and go while a page stays open.
+async function refreshSlots() {
+  const slots = $("[data-slots]");
+  if (!slots || document.hidden) return;
+  try {
+    const response = await fetch(slots.dataset.slots);
+    if (response.redirected || !response.ok) return;
+    const html = (await response.text()).trim();
+    if (html !== slots.innerHTML.trim()) slots.innerHTML = html;
+  } catch {
+    // The server is away; the next round tries again.
+  }
+}
+
 showTimes();
+setInterval(refreshSlots, 10_000);
 setInterval(() => document.hidden || showTimes(), 30_000);
 $("[data-focus]")?.focus();

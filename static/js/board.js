@@ -79,6 +79,6 @@ export class Board {
         h("a", { class: "name", href: `/agents/${item.agent}/` }, item.name), " ", h("span", { class: "tag" }, item.algorithm), descent(item)),
       h("td", { class: "num score" }, aligned(item.score), h("div", { class: "sub" }, plusMinus(item))),
       h("td", { class: "ivcell" }, interval(item, axis, target)),
-      h("td", { class: "num" }, item.beats_next === null ? "–" : percent(item.beats_next)));
+      h("td", { class: "num" }, item.beats_next === null ? "–" : item.beats_next > 0.99 ? "> 99 %" : percent(item.beats_next)));
   }
 }

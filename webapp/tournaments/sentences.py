@@ -25,6 +25,11 @@ def score(value: float, low: float | None, high: float | None) -> str:
     return f"{number(value)} ± {number((high - low) / 2)}"
 
 
+def certainty(probability: float) -> str:
+    """A probability from a bootstrap, which never shows that something is certain."""
+    return "over 99 %" if probability > 0.99 else f"{probability * 100:.0f} %"
+
+
 def ordinal(rank: int) -> str:
     suffix = "th" if 10 <= rank % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
     return f"{rank}{suffix}"
@@ -45,7 +50,9 @@ def entered(
     place = (
         f"takes {ordinal(rank)}{f' from {displaced}' if displaced else ''}" if rank <= 3 else f"enters {ordinal(rank)}"
     )
-    sure = f", better than {displaced} with {beats_next:.0%} certainty" if displaced and beats_next is not None else ""
+    sure = ""
+    if displaced and beats_next is not None:
+        sure = f", better than {displaced} with {certainty(beats_next)} certainty"
     return f"{name} {place}: {score_text}{sure}. {descends}"
 
 

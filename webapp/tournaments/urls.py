@@ -12,5 +12,6 @@ urlpatterns: list[URLPattern] = [
     path("tournaments/new/environment/", views.environment_defaults, name="environment-defaults"),
     path("tournaments/<int:tournament_id>/", views.tournament_detail, name="detail"),
     path("tournaments/<int:tournament_id>/spec.toml", views.tournament_spec, name="spec"),
+    path("slots/", views.slots, name="slots"),
     path("agents/<int:agent_id>/", views.agent_detail, name="agent"),
 ]

@@ -42,6 +42,12 @@ def _cards(request: HttpRequest) -> dict[str, Any]:
     return {"section": "tournaments", **page, "offset": offset, "older": older, "newer": newer}
 
 
+@require_safe
+def slots(request: HttpRequest) -> HttpResponse:
+    """How many slots are online, for the header to refresh itself with."""
+    return render(request, "_slots.html")
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def tournament_new(request: HttpRequest) -> HttpResponse:
     """The form of a new tournament: from a preset, an earlier tournament or a TOML file, else the first preset."""
