@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 from django.conf import settings
-from podracer_core.pod_process import PodProcess
 
 from podracer_core.errors import PodProcessLostError, PodracerError
+from podracer_core.pod_process import PodProcess
 from podracer_core.progress import Directive, Log, Outcome, PodResult, Progress, Saved
 from podracer_core.spec import PodPlan
 from webapp.tournaments import endings, orchestrator, storage
