@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from podracer_core.envs import catalogue
 from podracer_core.errors import CheckpointError, EnvironmentCrashedError, PodracerError
 from podracer_core.hyperparameters import ALGORITHMS, NOT_BUILT, Hyperparameters, Value, batch_problem, complete
-from podracer_core.limits import MOST_EPISODE_STEPS
+from podracer_core.limits import MOST_EPISODE_STEPS, most_threads
 from podracer_core.progress import Directive, Evaluation, Log, Outcome, PodResult, Progress
 from podracer_core.spec import PodPlan
 
@@ -143,6 +143,8 @@ def _plan(options: argparse.Namespace, directory: str) -> PodPlan:
     num_envs = options.num_envs or catalogue.default_num_envs(entry.id, options.algorithm)
     if num_envs > 65_536:
         raise CommandError(f"--num-envs {num_envs} is too many; at most 65536.")
+    if options.threads > most_threads():
+        raise CommandError(f"--threads {options.threads} is too many for this machine; at most {most_threads()}.")
     problem = batch_problem(hyperparameters.model_dump(), num_envs)
     if problem:
         raise CommandError(f"{problem[0].upper()}{problem[1:]}.")

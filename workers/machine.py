@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podracer_core.errors import PodracerError
+from podracer_core.limits import most_threads
 
 COUNT_GPUS = "import torch; print(torch.cuda.device_count())"
 COUNT_SECONDS = 120
+
+MOST_SLOTS = 256
+"""Each slot is a process with torch in it."""
 
 
 class MachineError(PodracerError):
@@ -41,17 +45,17 @@ def machine() -> Machine:
     gpus = gpu_count() if device_kind != "cpu" else 0
     if device_kind == "cuda" and not gpus:
         raise MachineError("PODRACER_DEVICE is cuda, but torch finds no CUDA device here.")
-    threads = _positive("PODRACER_THREADS_PER_POD", 1)
+    threads = _positive("PODRACER_THREADS_PER_POD", 1, most_threads())
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     slots = _positive("PODRACER_SLOTS", gpus or max(1, cores // threads))
     name = os.environ.get("PODRACER_WORKER_NAME") or f"{socket.gethostname()}:{os.getpid()}"
     return Machine(name, "cuda" if gpus else "cpu", slots, threads)
 
 
-def _positive(variable: str, default: int) -> int:
+def _positive(variable: str, default: int, most: int = MOST_SLOTS) -> int:
     text = os.environ.get(variable) or str(default)
-    if not text.isdecimal() or not 1 <= int(text) <= 1024:
-        raise MachineError(f"{variable} is {text!r}; give a whole number from 1 to 1024.")
+    if not text.isdecimal() or len(text) > 9 or not 1 <= int(text) <= most:
+        raise MachineError(f"{variable} is {text!r}; give a whole number from 1 to {most}.")
     return int(text)
 
 

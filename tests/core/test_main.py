@@ -102,6 +102,7 @@ BAD_TRAIN = {
     "algorithm to come": (["--algorithm", "sac"], "'sac' is not built yet"),
     "unknown hyperparameter": (["--set", "lr=1"], "no hyperparameter 'lr'; it has learning_rate, anneal_lr"),
     "no number": (["--set", "learning_rate=fast"], "learning_rate=fast"),
+    "threads that would take the machine down": (["--threads", "999999"], "--threads 999999 is too many"),
     "NaN hyperparameter": (["--set", "learning_rate=nan"], "finite number"),
     "out of bounds": (["--set", "gamma=1.5"], "gamma=1.5"),
     "no assignment": (["--set", "gamma"], "NAME=VALUE"),
