@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 _SENTENCES: dict[str, Callable[[dict[str, Any]], str]] = {
-    "greater_than_equal": lambda context: f"must be at least {context['ge']:,}",
-    "greater_than": lambda context: f"must be above {context['gt']:,}",
-    "less_than_equal": lambda context: f"must be at most {context['le']:,}",
-    "less_than": lambda context: f"must be below {context['lt']:,}",
+    "greater_than_equal": lambda context: f"must be at least {context['ge']:,.10g}",
+    "greater_than": lambda context: f"must be above {context['gt']:,.10g}",
+    "less_than_equal": lambda context: f"must be at most {context['le']:,.10g}",
+    "less_than": lambda context: f"must be below {context['lt']:,.10g}",
     "finite_number": lambda _: "must be a finite number",
     "int_type": lambda _: "must be a whole number",
     "int_parsing": lambda _: "must be a whole number",

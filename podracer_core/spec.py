@@ -49,6 +49,17 @@ def _built(what: str, built: tuple[str, ...], named: tuple[str, ...]) -> BeforeV
     return BeforeValidator(check)
 
 
+def _no_text_or_truth(value: Any) -> Any:
+    """A number is written as one: "2" and true are slips, and would be recorded as what they are not."""
+    if isinstance(value, bool | str):
+        raise ValueError(f"must be a number, got {value!r}")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_no_text_or_truth)]
+Number = Annotated[float, BeforeValidator(_no_text_or_truth)]
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -77,7 +88,7 @@ class AlgorithmSpec(_Part):
                 continue
             for value in space.extremes:
                 try:
-                    complete(self.name, {name: value})
+                    ALGORITHMS[self.name].model_validate({name: value}, strict=True)
                 except ValidationError as error:
                     errors.append((f"search_space.{name}", sentence(error.errors()[0])))
                     break
@@ -89,10 +100,10 @@ class AlgorithmSpec(_Part):
 class PoolSpec(_Part):
     """How many pods at once, and what each runs on."""
 
-    size: int = Field(2, ge=1, le=1024, description="pods at once")
+    size: Whole = Field(2, ge=1, le=1024, description="pods at once")
     device: Annotated[str, _built("device", ("auto", "cpu", "cuda"), ())] = "auto"
     num_envs: int | Literal["auto"] = Field("auto", description="environments a pod steps at once")
-    priority: int = Field(0, ge=-100, le=100, description="higher goes first when slots are short")
+    priority: Whole = Field(0, ge=-100, le=100, description="higher goes first when slots are short")
 
     @field_validator("num_envs", mode="before")
     @classmethod
@@ -105,17 +116,17 @@ class PoolSpec(_Part):
 class RoundSpec(_Part):
     """How long one pod trains: env steps, seconds, or whichever is used up first."""
 
-    env_steps: int | None = Field(None, ge=1, le=10**12)
-    seconds: float | None = Field(None, gt=0, le=10**7)
+    env_steps: Whole | None = Field(None, ge=1, le=10**12)
+    seconds: Number | None = Field(None, gt=0, le=10**7)
 
 
 class LeaderboardSpec(_Part):
     """How many agents are kept, and how they are scored."""
 
-    size: int = Field(8, ge=1, le=1000)
-    eval_episodes: int = Field(32, ge=2, le=10_000)
+    size: Whole = Field(8, ge=1, le=1000)
+    eval_episodes: Whole = Field(32, ge=2, le=10_000)
     score: Annotated[str, _built("score", ("mean", "iqm", "lower_bound"), ())] = "mean"
-    max_per_ancestor: float = Field(0.5, gt=0, le=1)
+    max_per_ancestor: Number = Field(0.5, gt=0, le=1)
 
 
 class GeneratorSpec(_Part):
@@ -145,11 +156,11 @@ class GeneratorSpec(_Part):
 class StopSpec(_Part):
     """When a tournament is over: at the first of these that is met."""
 
-    score: float | None = Field(None, description="the best score, confirmed by further episodes")
-    pods: int | None = Field(None, ge=1, le=10**7, description="pods that ended")
-    env_steps: int | None = Field(None, ge=1, le=10**15, description="env steps over all pods")
-    hours: float | None = Field(None, gt=0, le=24 * 365, description="time running, pauses left out")
-    patience: int | None = Field(None, ge=1, le=10**7, description="pods in a row without a new best")
+    score: Number | None = Field(None, description="the best score, confirmed by further episodes")
+    pods: Whole | None = Field(None, ge=1, le=10**7, description="pods that ended")
+    env_steps: Whole | None = Field(None, ge=1, le=10**15, description="env steps over all pods")
+    hours: Number | None = Field(None, gt=0, le=24 * 365, description="time running, pauses left out")
+    patience: Whole | None = Field(None, ge=1, le=10**7, description="pods in a row without a new best")
 
     @model_validator(mode="after")
     def _something_stops(self) -> Self:
@@ -163,14 +174,14 @@ class TournamentSpec(_Part):
 
     name: str = Field("", max_length=120)
     env_id: str = Field(min_length=1, max_length=200)
-    seed: int = Field(1, ge=0, le=2**53 - 1)
+    seed: Whole = Field(1, ge=0, le=2**53 - 1)
     algorithms: tuple[AlgorithmSpec, ...] = Field((AlgorithmSpec(),), min_length=1, max_length=16)
     pool: PoolSpec = PoolSpec()
     round: RoundSpec = RoundSpec()
     leaderboard: LeaderboardSpec = LeaderboardSpec()
     generator: GeneratorSpec = GeneratorSpec()
     stop: StopSpec = StopSpec(pods=DEFAULT_STOP_PODS)
-    max_failures: int = Field(3, ge=1, le=1000, description="same failure in a row that ends it")
+    max_failures: Whole = Field(3, ge=1, le=1000, description="same failure in a row that ends it")
 
     @field_validator("name")
     @classmethod

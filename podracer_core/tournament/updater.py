@@ -38,6 +38,8 @@ def update(leaderboard: Sequence[Entry], candidate: Entry, *, size: int, max_per
     if not candidate.valid:
         return Update(Verdict.INVALID, before)
     after = ranked((*before, candidate))
+    if len(after) > size and after[-1] == candidate:
+        return Update(Verdict.TOO_LOW, before)
     family = [entry for entry in after if entry.founder == candidate.founder]
     if len(family) > family_limit(size, max_per_ancestor):
         worst, refusal = family[-1], Verdict.FAMILY_FULL

@@ -209,3 +209,20 @@ def test_an_environment_and_other_fields_are_refused_together() -> None:
 def test_a_document_that_is_too_large_is_refused_before_it_is_read() -> None:
     with pytest.raises(SpecError, match="262,144"):
         spec_parse_json(b"{" + b" " * MAX_SPEC_BYTES)
+
+
+@pytest.mark.parametrize(
+    ("parts", "field"),
+    [
+        ({"algorithms": [{"name": "ppo", "search_space": {"learning_rate": True}}]}, "learning_rate"),
+        ({"algorithms": [{"name": "ppo", "search_space": {"anneal_lr": 0}}]}, "anneal_lr"),
+        ({"algorithms": [{"name": "ppo", "search_space": {"num_epochs": {"choice": [2, "4"]}}}]}, "num_epochs"),
+        ({"pool": {"size": "2"}}, "pool.size"),
+        ({"pool": {"size": True}}, "pool.size"),
+        ({"stop": {"score": "475"}}, "stop.score"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_not_recorded(parts: dict[str, Any], field: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        spec_parse({"env_id": "CartPole-v1", **parts})
+    assert any(name.endswith(field) for name, _ in caught.value.errors), caught.value.errors

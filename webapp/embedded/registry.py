@@ -87,6 +87,19 @@ def redis_url(home: Path) -> str:
     return (services_read(home) or NO_SERVICES).redis_url
 
 
+def base_url_write(home: Path, url: str) -> None:
+    """Note where the dashboard of this home is reached, for commands beside it."""
+    private_file_write(run_folder(home) / "base-url", f"{url}\n")
+
+
+def base_url(home: Path) -> str:
+    """Where the dashboard of this home was reached last, "" where it never ran."""
+    try:
+        return (home / "run" / "base-url").read_text().strip()
+    except FileNotFoundError:
+        return ""
+
+
 def port_is_free(port: int, host: str = LOOPBACK) -> bool:
     """Whether a server could listen on this port now."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

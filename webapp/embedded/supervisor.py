@@ -17,7 +17,7 @@ from webapp.embedded.child import Child
 from webapp.embedded.logbook import LogBook, file_trim
 from webapp.embedded.postgres import EmbeddedPostgres
 from webapp.embedded.process import ServiceError
-from webapp.embedded.registry import run_folder, services_plan
+from webapp.embedded.registry import base_url_write, run_folder, services_plan
 from webapp.embedded.valkey import EmbeddedValkey
 
 PROGRAMS = ["web", "scheduler", "worker"]
@@ -108,6 +108,7 @@ class Supervisor:
 
     def programs_start(self) -> None:
         """Web, worker, scheduler."""
+        base_url_write(self.home, self.base_url)
         for name in reversed(PROGRAMS):
             child = self._program(name)
             self.children.append(child)

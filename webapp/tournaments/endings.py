@@ -41,7 +41,7 @@ def _end_finished(tournament: Tournament, pod: Pod, result: PodResult, files: St
     _keep(agent, result, files)
     _score(agent, result.evaluation, result.confirmation)
     agent.save()
-    end_pod(pod, Pod.Status.FINISHED)
+    end_pod(pod, Pod.Status.FINISHED, "The pool was made smaller: its round ended early." if pod.end_requested else "")
     board.consider(tournament, pod, agent)
     target = tournament.parsed_spec.stop.score
     if target is not None and result.confirmation is not None:
@@ -204,7 +204,9 @@ def end(tournament: Tournament, status: str, reason: str, kind: str) -> None:
 def standing(tournament: Tournament) -> Standing:
     """What the stop rules look at."""
     totals = tournament.pods.aggregate(
-        pods=Count("pk", filter=Q(status=Pod.Status.FINISHED)), env_steps=Sum("env_steps", default=0)
+        pods=Count("pk", filter=Q(status=Pod.Status.FINISHED)),
+        # Running pods keep to what they were promised, and are scored before a budget ends the tournament.
+        env_steps=Sum("env_steps", filter=~Q(status__in=Pod.ACTIVE), default=0),
     )
     best = tournament.agents.filter(score__isnull=False).order_by("-score", "index").first()
     since = tournament.agents.filter(scored_at__gt=best.scored_at).count() if best and best.scored_at else 0

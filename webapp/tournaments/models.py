@@ -164,6 +164,7 @@ class Pod(models.Model):
     lease_until = models.DateTimeField(null=True)
     worker = models.CharField(max_length=200, blank=True)
     slot = models.PositiveSmallIntegerField(null=True)
+    env_steps_budget = models.PositiveBigIntegerField(null=True, help_text="of its round; null = seconds alone end it")
     env_steps = models.PositiveBigIntegerField(default=0)
     seconds = models.FloatField(default=0)
     env_steps_per_second = models.FloatField(default=0)

@@ -15,6 +15,7 @@ from django.db.models import Count, Q, Sum
 from django.db.models.functions import Now
 
 from podracer_core.progress import Directive, PodResult, Progress
+from podracer_core.spec import TournamentSpec
 from podracer_core.tournament.generator import Offspring, generate
 from webapp.tournaments import board, clock, dispatch, endings, events
 from webapp.tournaments.endings import StoredFiles
@@ -71,27 +72,50 @@ def _fill(tournament: Tournament, served: int = 0) -> int:
     counts = tournament.pods.aggregate(
         active=Count("pk", filter=Q(status__in=Pod.ACTIVE)),
         finished=Count("pk", filter=Q(status=Pod.Status.FINISHED)),
-        env_steps=Sum("env_steps", default=0),
+        spent=Sum("env_steps", filter=~Q(status__in=Pod.ACTIVE), default=0),
+        promised=Sum("env_steps_budget", filter=Q(status__in=Pod.ACTIVE), default=0),
     )
     room: int = tournament.pool_size - counts["active"]
     if spec.stop.pods is not None:
         room = min(room, spec.stop.pods - counts["finished"] - counts["active"])
-    if spec.stop.env_steps is not None and counts["env_steps"] >= spec.stop.env_steps:
-        room = 0
     if room <= 0:
+        return 0
+    budgets = _budgets(spec, room, counts["spent"] + counts["promised"])
+    if not budgets:
         return 0
     parents = board.parents_available(tournament)
     device_kind = _device_kind(spec.pool.device)
-    for _ in range(room):
+    for budget in budgets:
         offspring = generate(spec, [parent for _, parent in parents.values()], tournament.agents_created)
-        _create_pod(tournament, offspring, [parents[index][0] for index in offspring.parents], device_kind)
+        heirs_of = [parents[index][0] for index in offspring.parents]
+        _create_pod(tournament, offspring, heirs_of, device_kind, budget)
     tournament.save(update_fields=["agents_created"])
     events.publish(tournament.pk, "status")
-    dispatch.ring(device_kind, max(0, room - served))
-    return room
+    dispatch.ring(device_kind, max(0, len(budgets) - served))
+    return len(budgets)
 
 
-def _create_pod(tournament: Tournament, offspring: Offspring, parents: list[Agent], device_kind: str) -> Pod:
+def _budgets(spec: TournamentSpec, room: int, taken: int) -> list[int | None]:
+    """Env steps for each of at most `room` new pods. A tournament's budget of which `taken` are spent or promised is
+    shared out among them where it is too short for whole rounds, so that the last pods are scored as well.
+    """
+    whole = spec.round.env_steps
+    if spec.stop.env_steps is None:
+        return [whole] * room
+    budgets: list[int | None] = []
+    for pods_to_come in range(room, 0, -1):
+        left = spec.stop.env_steps - taken
+        if left <= 0:
+            break
+        share = -(-left // pods_to_come)
+        budgets.append(min(whole, share) if whole else share)
+        taken += budgets[-1] or 0
+    return budgets
+
+
+def _create_pod(
+    tournament: Tournament, offspring: Offspring, parents: list[Agent], device_kind: str, budget: int | None
+) -> Pod:
     heir_of = parents[0] if parents else None
     index = tournament.agents_created
     agent = Agent.objects.create(
@@ -109,7 +133,7 @@ def _create_pod(tournament: Tournament, offspring: Offspring, parents: list[Agen
     )
     agent.parents.set(parents)
     tournament.agents_created += 1
-    pod = Pod.objects.create(agent=agent, tournament=tournament, device_kind=device_kind)
+    pod = Pod.objects.create(agent=agent, tournament=tournament, device_kind=device_kind, env_steps_budget=budget)
     events.publish(tournament.pk, "pod", pod.pk)
     return pod
 
@@ -194,7 +218,7 @@ def _plan(pod: Pod) -> dict[str, Any]:
         "hyperparameters": agent.hyperparameters,
         "seed": agent.seed,
         "num_envs": spec.num_envs(agent.algorithm),
-        "env_steps": spec.round.env_steps,
+        "env_steps": pod.env_steps_budget,
         "seconds": spec.round.seconds,
         "eval_episodes": spec.leaderboard.eval_episodes,
         "score": spec.leaderboard.score,

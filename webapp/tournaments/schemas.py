@@ -122,6 +122,7 @@ class PodOut(_Answer):
     agent_name: str
     status: str
     attempt: int
+    losses: int
     worker: str
     slot: int | None
     device: str

@@ -480,3 +480,21 @@ def test_every_event_and_message_raises_the_revision() -> None:
         making.finish(making.claim())
         seen.append(Tournament.objects.get().revision)
     assert seen == sorted(set(seen))
+
+
+def test_a_budget_too_short_for_whole_rounds_is_shared_out_and_every_pod_is_scored(db: None) -> None:
+    tournament = making.tournament(pool={"size": 2}, round={"env_steps": 1000}, stop={"env_steps": 2500})
+    shares = []
+    for _ in range(3):
+        claimed = making.claim()
+        shares.append(claimed.plan["env_steps"])
+        making.finish(claimed, making.result(env_steps=claimed.plan["env_steps"]))
+    assert shares == [1000, 1000, 500]
+    tournament.refresh_from_db()
+    assert tournament.status == "FINISHED"
+    assert set(tournament.pods.values_list("status", flat=True)) == {"FINISHED"}
+
+
+def test_a_tiny_budget_is_split_between_the_pods_of_the_pool(db: None) -> None:
+    making.tournament(pool={"size": 2}, round={"env_steps": 100_000}, stop={"env_steps": 300})
+    assert [making.claim().plan["env_steps"], making.claim().plan["env_steps"]] == [150, 150]
