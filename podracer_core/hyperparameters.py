@@ -1,24 +1,32 @@
 """The hyperparameters of each algorithm: name, type, bounds, meaning. One definition for form, API, files, learner."""
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 Value = bool | int | float | str
 
+Activation = Literal["tanh", "relu", "elu", "silu"]
+LearningRate = Annotated[float, Field(gt=0, le=1, description="Adam's step size")]
+Gamma = Annotated[float, Field(ge=0, le=1, description="discount per env step")]
+Share = Annotated[float, Field(ge=0, le=1)]
+Scale = Annotated[float, Field(ge=0, le=100)]
 
-class PPOHyperparameters(BaseModel):
-    """Proximal policy optimisation (Schulman et al. 2017, arXiv 1707.06347), the names as in CleanRL."""
 
+class _Algorithm(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False, allow_inf_nan=False)
 
-    learning_rate: float = Field(3e-4, gt=0, le=1, description="Adam's step size")
+
+class PPOHyperparameters(_Algorithm):
+    """Proximal policy optimisation (Schulman et al. 2017, arXiv 1707.06347), the names as in CleanRL."""
+
+    learning_rate: LearningRate = 3e-4
     anneal_lr: bool = Field(False, description="lower the learning rate linearly to 0 over the round")
     num_steps: int = Field(32, ge=1, le=65_536, description="env steps per environment between two updates")
     num_epochs: int = Field(4, ge=1, le=100, description="passes over each batch")
     num_minibatches: int = Field(4, ge=1, le=65_536, description="minibatches per pass")
-    gamma: float = Field(0.99, ge=0, le=1, description="discount per env step")
+    gamma: Gamma = 0.99
     gae_lambda: float = Field(0.95, ge=0, le=1, description="lambda of generalised advantage estimation")
     clip_coef: float = Field(0.2, gt=0, le=10, description="how far the probability ratio may move")
     clip_vloss: bool = Field(False, description="clip the value loss like the policy's")
@@ -31,7 +39,7 @@ class PPOHyperparameters(BaseModel):
     norm_reward: bool = Field(False, description="scale rewards by the running deviation of the return")
     hidden_size: int = Field(64, ge=1, le=8_192, description="units per hidden layer")
     num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
-    activation: Literal["tanh", "relu", "elu", "silu"] = Field("tanh", description="between the layers")
+    activation: Activation = Field("tanh", description="between the layers")
 
 
 Hyperparameters = PPOHyperparameters
@@ -42,11 +50,23 @@ ALGORITHMS: dict[str, type[Hyperparameters]] = {"ppo": PPOHyperparameters}
 NOT_BUILT = ("a2c", "dqn", "ddpg", "td3", "sac", "redq")
 """Algorithms that Podracer names and does not have yet."""
 
+ACTION_KINDS: dict[str, tuple[str, ...]] = {"ppo": ("discrete", "continuous")}
+"""The kinds of actions that each algorithm can choose."""
+
 ARCHITECTURE = frozenset({"hidden_size", "num_layers", "activation", "norm_obs"})
 """Change the network's tensors, so an agent that inherits weights keeps its parent's values."""
 
 DISCOUNTS = frozenset({"gamma", "gae_lambda"})
 """What matters is the distance from 1."""
+
+DECISIVE: dict[str, Callable[[Any], Any]] = {
+    "num_steps": min,
+    "num_minibatches": max,
+    "norm_adv": any,
+    "buffer_size": min,
+    "batch_size": max,
+}
+"""Which end of a search space decides whether every draw from it makes batches, see `batch_problem`."""
 
 
 def complete(algorithm: str, *overrides: Mapping[str, Value]) -> Hyperparameters:
@@ -60,15 +80,41 @@ def complete(algorithm: str, *overrides: Mapping[str, Value]) -> Hyperparameters
     return ALGORITHMS[algorithm].model_validate(merged)
 
 
-def batch_problem(values: Mapping[str, Value], num_envs: int) -> str | None:
-    """Why these hyperparameters make no batch with `num_envs` environments, or None when they do."""
+def algorithm_problem(algorithm: str, action_kind: str) -> str | None:
+    """Why `algorithm` cannot choose actions of this kind, with the algorithms that can, or None when it can."""
+    if action_kind in ACTION_KINDS[algorithm]:
+        return None
+    fitting = ", ".join(name for name, kinds in ACTION_KINDS.items() if action_kind in kinds)
+    return f"{algorithm} cannot choose {action_kind} actions, which this environment has; those that can: {fitting}"
+
+
+def batch_problem(values: Mapping[str, Value], num_envs: int) -> tuple[str, str] | None:
+    """The hyperparameter at fault and why these make no batch with `num_envs` environments, or None when they do."""
+    if "num_minibatches" in values:
+        return _minibatch_problem(values, num_envs)
+    if "buffer_size" in values:
+        return _replay_problem(values, num_envs)
+    return None
+
+
+def _minibatch_problem(values: Mapping[str, Value], num_envs: int) -> tuple[str, str] | None:
     batch = num_envs * int(values["num_steps"])
     minibatches = int(values["num_minibatches"])
     smallest = batch // minibatches
     if smallest >= (2 if values["norm_adv"] else 1):
         return None
-    return (
+    return "num_minibatches", (
         f"{minibatches} minibatches are too many for a batch of {batch} samples "
         f"({num_envs} environments x {values['num_steps']} steps); "
         f"at most {batch // 2 if values['norm_adv'] else batch} leave each minibatch enough samples"
+    )
+
+
+def _replay_problem(values: Mapping[str, Value], num_envs: int) -> tuple[str, str] | None:
+    smallest = max(int(values["batch_size"]), num_envs)
+    if int(values["buffer_size"]) >= smallest:
+        return None
+    return "buffer_size", (
+        f"a replay buffer of {values['buffer_size']} transitions is too small for batches of "
+        f"{values['batch_size']} from {num_envs} environments; at least {smallest}"
     )
