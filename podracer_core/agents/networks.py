@@ -64,7 +64,7 @@ class Mlp:
         """Orthogonal weights (Saxe et al. 2014), gain sqrt(2) inside and `output_gain` at the end; biases 0."""
         for index, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             last = index == len(self.weights) - 1
-            weight.copy_(_orthogonal(weight.shape, output_gain if last else math.sqrt(2), generator))
+            weight.copy_(orthogonal(weight.shape, output_gain if last else math.sqrt(2), generator))
             bias.zero_()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -156,7 +156,7 @@ def _views(sizes: Sequence[int], flat: Tensor) -> tuple[list[Tensor], list[Tenso
     return weights, biases
 
 
-def _orthogonal(shape: torch.Size, gain: float, generator: torch.Generator) -> Tensor:
+def orthogonal(shape: torch.Size, gain: float, generator: torch.Generator) -> Tensor:
     """[rows, columns] with orthonormal rows or columns, whichever are fewer, times `gain`; on the CPU."""
     rows, columns = shape
     drawn = torch.randn(max(rows, columns), min(rows, columns), generator=generator)
