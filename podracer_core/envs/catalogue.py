@@ -4,16 +4,18 @@ The web process reads this file, so it loads no torch, and Gymnasium only when a
 """
 
 import difflib
+import importlib.util
 import math
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from podracer_core.envs.spaces import SpaceInfo, box, check_spaces, discrete
-from podracer_core.errors import UnknownEnvironmentError
+from podracer_core.errors import EnvError, UnknownEnvironmentError
 
-Backend = Literal["batched", "gymnasium"]
-"""batched: our own arrays for all environments at once; gymnasium: the registered environment, many times."""
+Backend = Literal["batched", "mujoco", "gymnasium"]
+"""batched: our own arrays for all environments at once; mujoco: MuJoCo's threaded batch, under Gymnasium's rules;
+gymnasium: the registered environment, many times."""
 
 
 DEFAULT_NUM_ENVS = 8
@@ -69,6 +71,34 @@ class CatalogueEntry(BaseModel):
     def action_dim(self) -> int:
         """Number of actions where they are discrete, else length of an action."""
         return self.action_space.flat_dim
+
+
+def _locomotion(env_id: str, observations: int, actions: int, bound: float = 1.0, **changes: Any) -> CatalogueEntry:
+    """A MuJoCo body: unbounded float64 observations, actions between -bound and bound, 1,000 steps at most."""
+    unbounded = (None,) * observations
+    observation = SpaceInfo(kind="box", shape=(observations,), dtype="float64", low=unbounded, high=unbounded)
+    ppo = {
+        "learning_rate": 3e-4,
+        "num_steps": 128,
+        "num_epochs": 10,
+        "num_minibatches": 32,
+        "gamma": 0.99,
+        "gae_lambda": 0.95,
+        "norm_obs": True,
+        "norm_reward": True,
+    }
+    fields: dict[str, Any] = {
+        "kind": "locomotion",
+        "backends": ("mujoco", "gymnasium"),
+        "max_episode_steps": 1000,
+        "solved_score": None,
+        "default_env_steps": 1_000_000,
+        "default_round_env_steps": 200_000,
+        "num_envs": 16,
+        "defaults": {"ppo": ppo},
+    }
+    bounds = [-bound] * actions, [bound] * actions
+    return CatalogueEntry(id=env_id, observation_space=observation, action_space=box(*bounds), **fields | changes)
 
 
 _CLASSIC: dict[str, Any] = {"kind": "classic control", "backends": ("batched", "gymnasium")}
@@ -200,6 +230,18 @@ CATALOGUE: dict[str, CatalogueEntry] = {
             }
         },
     ),
+    "HalfCheetah-v5": _locomotion("HalfCheetah-v5", 17, 6, solved_score=4800.0),
+    "Hopper-v5": _locomotion("Hopper-v5", 11, 3, solved_score=3800.0),
+    "Walker2d-v5": _locomotion("Walker2d-v5", 17, 6),
+    "Swimmer-v5": _locomotion("Swimmer-v5", 8, 2, solved_score=360.0),
+    "Ant-v5": _locomotion("Ant-v5", 105, 8, solved_score=6000.0, default_env_steps=2_000_000),
+    "Humanoid-v5": _locomotion("Humanoid-v5", 348, 17, 0.4, default_env_steps=3_000_000),
+    "HalfCheetah-v4": _locomotion("HalfCheetah-v4", 17, 6, solved_score=4800.0),
+    "Hopper-v4": _locomotion("Hopper-v4", 11, 3, solved_score=3800.0),
+    "Walker2d-v4": _locomotion("Walker2d-v4", 17, 6),
+    "Swimmer-v4": _locomotion("Swimmer-v4", 8, 2, solved_score=360.0),
+    "Ant-v4": _locomotion("Ant-v4", 27, 8, solved_score=6000.0, default_env_steps=2_000_000),
+    "Humanoid-v4": _locomotion("Humanoid-v4", 376, 17, 0.4, default_env_steps=3_000_000),
 }
 
 
@@ -220,6 +262,13 @@ def catalogue_list() -> list[CatalogueEntry]:
     return list(CATALOGUE.values())
 
 
+def refuse_missing_packages(env_id: str) -> None:
+    """Raises EnvError where the package that steps a catalogue entry is not installed; imports nothing."""
+    entry = CATALOGUE[env_id]
+    if entry.backends[0] == "mujoco" and importlib.util.find_spec("mujoco") is None:
+        raise EnvError(f"{env_id} needs the Python package 'mujoco', which is not installed.")
+
+
 def refuse_module_id(env_id: str) -> None:
     """Raises UnknownEnvironmentError for `module:id`, which would have Gymnasium import any module."""
     if ":" in env_id:
@@ -236,6 +285,7 @@ def environment_check(env_id: str) -> CatalogueEntry:
     for example because a package is missing; the text says which).
     """
     if env_id in CATALOGUE:
+        refuse_missing_packages(env_id)
         return CATALOGUE[env_id]
     refuse_unknown_id(env_id)
     from podracer_core.envs.probe import probe_environment
