@@ -41,7 +41,7 @@ class ReplayBuffer:
     ) -> None:
         self.num_envs, self.size, self._position = num_envs, 0, 0
         self._widths = [observation_dim, action_dim, 1, 1, 1, observation_dim]
-        self._blocks = torch.empty(capacity // num_envs, num_envs, sum(self._widths), device=device)
+        self._blocks = torch.zeros(capacity // num_envs, num_envs, sum(self._widths), device=device)
         self._rows = self._blocks.view(-1, sum(self._widths))
 
     def add(self, obs: Tensor, action: Tensor, step: Step) -> None:
