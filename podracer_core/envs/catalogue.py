@@ -6,10 +6,12 @@ The web process reads this file, so it loads no torch, and Gymnasium only when a
 import difflib
 import importlib.util
 import math
+import re
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from podracer_core.envs.allowed import allowed_packages
 from podracer_core.envs.spaces import SpaceInfo, box, check_spaces, discrete
 from podracer_core.errors import EnvError, UnknownEnvironmentError
 
@@ -19,6 +21,9 @@ gymnasium: the registered environment, many times."""
 
 
 DEFAULT_NUM_ENVS = 8
+
+REPLAY_NUM_ENVS = {"ddpg": 4, "td3": 4, "sac": 4}
+"""Environments at once for algorithms whose updates, not their env steps, take the time: few, and so fresh, steps."""
 
 DEFAULTS: dict[str, dict[str, float | int | bool | str]] = {
     "ppo": {
@@ -103,6 +108,26 @@ def _locomotion(env_id: str, observations: int, actions: int, bound: float = 1.0
 
 _CLASSIC: dict[str, Any] = {"kind": "classic control", "backends": ("batched", "gymnasium")}
 _INF = math.inf
+
+_PENDULUM_REPLAY: dict[str, Any] = {
+    "learning_rate": 2e-3,
+    "buffer_size": 100_000,
+    "batch_size": 128,
+    "learning_starts": 500,
+    "gamma": 0.95,
+    "tau": 0.01,
+    "hidden_size": 64,
+}
+_MOUNTAIN_CAR_REPLAY: dict[str, Any] = {
+    "learning_rate": 1e-3,
+    "buffer_size": 100_000,
+    "batch_size": 256,
+    "learning_starts": 5_000,
+    "gamma": 0.99,
+    "n_step": 5,
+    "tau": 0.01,
+    "hidden_size": 64,
+}
 
 CATALOGUE: dict[str, CatalogueEntry] = {
     "CartPole-v1": CatalogueEntry(
@@ -204,7 +229,10 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "max_grad_norm": 5.0,
                 "norm_obs": True,
                 "norm_reward": True,
-            }
+            },
+            "ddpg": _MOUNTAIN_CAR_REPLAY | {"exploration_noise": 0.5},
+            "td3": _MOUNTAIN_CAR_REPLAY | {"exploration_noise": 0.5},
+            "sac": _MOUNTAIN_CAR_REPLAY | {"ent_coef": 0.1},
         },
     ),
     "Pendulum-v1": CatalogueEntry(
@@ -227,7 +255,10 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "gamma": 0.9,
                 "gae_lambda": 0.95,
                 "norm_reward": True,
-            }
+            },
+            "ddpg": _PENDULUM_REPLAY,
+            "td3": _PENDULUM_REPLAY,
+            "sac": _PENDULUM_REPLAY,
         },
     ),
     "HalfCheetah-v5": _locomotion("HalfCheetah-v5", 17, 6, solved_score=4800.0),
@@ -247,6 +278,8 @@ CATALOGUE: dict[str, CatalogueEntry] = {
 
 def default_num_envs(env_id: str, algorithm: str) -> int:
     """Environments that a pod of `algorithm` steps at once; what an id outside the catalogue gets too."""
+    if algorithm in REPLAY_NUM_ENVS:
+        return REPLAY_NUM_ENVS[algorithm]
     entry = CATALOGUE.get(env_id)
     return entry.num_envs if entry else DEFAULT_NUM_ENVS
 
@@ -287,12 +320,21 @@ def environment_check(env_id: str) -> CatalogueEntry:
     if env_id in CATALOGUE:
         refuse_missing_packages(env_id)
         return CATALOGUE[env_id]
-    refuse_unknown_id(env_id)
+    refuse_odd_id(env_id)
+    if not allowed_packages():  # else only the probe knows every id: it may import those packages
+        refuse_unknown_id(env_id)
     from podracer_core.envs.probe import probe_environment
 
     entry = probe_environment(env_id)
     check_spaces(env_id, entry.observation_space, entry.action_space)
     return entry
+
+
+def refuse_odd_id(env_id: str) -> None:
+    """Raises UnknownEnvironmentError for what cannot be an id: those are `name` or `namespace/name`."""
+    refuse_module_id(env_id)
+    if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", env_id):
+        raise UnknownEnvironmentError(f"Environment {env_id!r} is not known. {suggestion(env_id, list(CATALOGUE))}")
 
 
 def refuse_unknown_id(env_id: str) -> None:
