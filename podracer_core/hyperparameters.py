@@ -10,8 +10,6 @@ Value = bool | int | float | str
 Activation = Literal["tanh", "relu", "elu", "silu"]
 LearningRate = Annotated[float, Field(gt=0, le=1, description="Adam's step size")]
 Gamma = Annotated[float, Field(ge=0, le=1, description="discount per env step")]
-Share = Annotated[float, Field(ge=0, le=1)]
-Scale = Annotated[float, Field(ge=0, le=100)]
 
 
 class _Algorithm(BaseModel):
@@ -42,19 +40,80 @@ class PPOHyperparameters(_Algorithm):
     activation: Activation = Field("tanh", description="between the layers")
 
 
-Hyperparameters = PPOHyperparameters
-"""Every algorithm's model; a union from the second algorithm on."""
+class A2CHyperparameters(_Algorithm):
+    """Advantage actor-critic (Mnih et al. 2016, arXiv 1602.01783), synchronous."""
 
-ALGORITHMS: dict[str, type[Hyperparameters]] = {"ppo": PPOHyperparameters}
+    learning_rate: LearningRate = Field(7e-4, description="the optimizer's step size")
+    anneal_lr: bool = Field(False, description="lower the learning rate linearly to 0 over the round")
+    optimizer: Literal["rmsprop", "adam"] = Field("rmsprop", description="what steps the weights")
+    num_steps: int = Field(8, ge=1, le=65_536, description="env steps per environment between two updates")
+    gamma: Gamma = 0.99
+    gae_lambda: float = Field(1.0, ge=0, le=1, description="lambda of generalised advantage estimation; 1 = none")
+    ent_coef: float = Field(0.01, ge=0, le=1, description="weight of the entropy bonus")
+    vf_coef: float = Field(0.5, ge=0, le=100, description="weight of the value loss")
+    max_grad_norm: float = Field(0.5, gt=0, le=1e6, description="gradients longer than this are scaled down")
+    norm_adv: bool = Field(False, description="normalise advantages per batch")
+    norm_obs: bool = Field(False, description="normalise observations by their running mean and deviation")
+    norm_reward: bool = Field(False, description="scale rewards by the running deviation of the return")
+    hidden_size: int = Field(64, ge=1, le=8_192, description="units per hidden layer")
+    num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
+    activation: Activation = Field("tanh", description="between the layers")
 
-NOT_BUILT = ("a2c", "dqn", "ddpg", "td3", "sac", "redq")
+
+class DQNHyperparameters(_Algorithm):
+    """Deep Q-learning (Mnih et al. 2015, doi 10.1038/nature14236), the names as in CleanRL."""
+
+    learning_rate: LearningRate = 1e-3
+    anneal_lr: bool = Field(False, description="lower the learning rate linearly to 0 over the round")
+    buffer_size: int = Field(100_000, ge=1, le=10_000_000, description="transitions in the replay buffer")
+    learning_starts: int = Field(1_000, ge=0, le=10**9, description="env steps before the first update")
+    train_freq: int = Field(4, ge=1, le=65_536, description="env steps per environment between two series of updates")
+    utd_ratio: float = Field(
+        0.25, gt=0, le=100, description="updates per env step, whatever the number of environments"
+    )
+    batch_size: int = Field(128, ge=1, le=65_536, description="transitions per update")
+    gamma: Gamma = 0.99
+    target_network_frequency: int = Field(200, ge=1, le=10**9, description="updates between two of the target network")
+    tau: float = Field(1.0, gt=0, le=1, description="share of the way that the target network then moves")
+    start_e: float = Field(1.0, ge=0, le=1, description="how often actions are random at first")
+    end_e: float = Field(0.05, ge=0, le=1, description="how often actions are random in the end")
+    exploration_steps: int = Field(10_000, ge=0, le=10**12, description="env steps from start_e to end_e")
+    double: bool = Field(True, description="double Q-learning: the network picks the action that the target values")
+    dueling: bool = Field(False, description="dueling streams for the state's value and the actions' advantages")
+    n_step: int = Field(1, ge=1, le=1_000, description="rewards summed before the target network's value")
+    prioritised_replay: bool = Field(False, description="draw transitions by their latest error")
+    priority_alpha: float = Field(0.6, ge=0, le=1, description="how much the error counts, 0 = not at all")
+    priority_beta: float = Field(
+        0.4, ge=0, le=1, description="correction for it at first; it rises to 1 over the round"
+    )
+    max_grad_norm: float = Field(10.0, gt=0, le=1e6, description="gradients longer than this are scaled down")
+    norm_obs: bool = Field(False, description="normalise observations by their running mean and deviation")
+    hidden_size: int = Field(64, ge=1, le=8_192, description="units per hidden layer")
+    num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
+    activation: Activation = Field("relu", description="between the layers")
+
+
+Hyperparameters = PPOHyperparameters | A2CHyperparameters | DQNHyperparameters
+"""Every algorithm's model."""
+
+ALGORITHMS: dict[str, type[Hyperparameters]] = {
+    "ppo": PPOHyperparameters,
+    "a2c": A2CHyperparameters,
+    "dqn": DQNHyperparameters,
+}
+
+NOT_BUILT = ("ddpg", "td3", "sac", "redq")
 """Algorithms that Podracer names and does not have yet."""
 
-ACTION_KINDS: dict[str, tuple[str, ...]] = {"ppo": ("discrete", "continuous")}
+ACTION_KINDS: dict[str, tuple[str, ...]] = {
+    "ppo": ("discrete", "continuous"),
+    "a2c": ("discrete", "continuous"),
+    "dqn": ("discrete",),
+}
 """The kinds of actions that each algorithm can choose."""
 
-ARCHITECTURE = frozenset({"hidden_size", "num_layers", "activation", "norm_obs"})
-"""Change the network's tensors, so an agent that inherits weights keeps its parent's values."""
+ARCHITECTURE = frozenset({"hidden_size", "num_layers", "activation", "norm_obs", "dueling", "optimizer"})
+"""Change the network's or the optimizer's tensors, so an agent that inherits weights keeps its parent's values."""
 
 DISCOUNTS = frozenset({"gamma", "gae_lambda"})
 """What matters is the distance from 1."""
@@ -92,6 +151,8 @@ def batch_problem(values: Mapping[str, Value], num_envs: int) -> tuple[str, str]
     """The hyperparameter at fault and why these make no batch with `num_envs` environments, or None when they do."""
     if "num_minibatches" in values:
         return _minibatch_problem(values, num_envs)
+    if "num_steps" in values:
+        return _rollout_problem(values, num_envs)
     if "buffer_size" in values:
         return _replay_problem(values, num_envs)
     return None
@@ -108,6 +169,12 @@ def _minibatch_problem(values: Mapping[str, Value], num_envs: int) -> tuple[str,
         f"({num_envs} environments x {values['num_steps']} steps); "
         f"at most {batch // 2 if values['norm_adv'] else batch} leave each minibatch enough samples"
     )
+
+
+def _rollout_problem(values: Mapping[str, Value], num_envs: int) -> tuple[str, str] | None:
+    if num_envs * int(values["num_steps"]) >= (2 if values["norm_adv"] else 1):
+        return None
+    return "num_steps", "a batch of a single sample has no deviation to normalise advantages by; at least 2"
 
 
 def _replay_problem(values: Mapping[str, Value], num_envs: int) -> tuple[str, str] | None:

@@ -3,11 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
+from podracer_core.agents.a2c import A2C
+from podracer_core.agents.dqn import DQN
 from podracer_core.agents.learner import Learner
 from podracer_core.agents.ppo import PPO
 from podracer_core.envs.vector_env import VectorEnv
 
 LEARNERS: dict[str, Callable[[VectorEnv, Any, int], Learner]] = {
     "ppo": PPO,
+    "a2c": A2C,
+    "dqn": DQN,
 }
 """Built as LEARNERS[name](env, hyperparameters, seed), the hyperparameters being of ALGORITHMS[name]."""

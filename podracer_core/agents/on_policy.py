@@ -7,16 +7,17 @@ import torch
 from torch import Tensor
 
 from podracer_core.agents.adam import Adam
-from podracer_core.agents.episodes import Episodes, EpisodeTracker
+from podracer_core.agents.episodes import EpisodeTracker
+from podracer_core.agents.learner import State, check_fits, check_num_envs, network_shape
 from podracer_core.agents.networks import ActorCritic
 from podracer_core.agents.normaliser import ObservationNormaliser, RewardScaler
 from podracer_core.agents.policies import Categorical, Gaussian, Policy
+from podracer_core.agents.rmsprop import RMSprop
 from podracer_core.agents.rollout_buffer import RolloutBuffer
 from podracer_core.envs.vector_env import VectorEnv
-from podracer_core.errors import CheckpointError, DivergedError
-from podracer_core.hyperparameters import PPOHyperparameters
+from podracer_core.hyperparameters import A2CHyperparameters, PPOHyperparameters
 
-State = dict[str, Any]
+OnPolicyHyperparameters = PPOHyperparameters | A2CHyperparameters
 
 
 class OnPolicy:
@@ -26,15 +27,16 @@ class OnPolicy:
     """
 
     algorithm: str
+    hp: OnPolicyHyperparameters
 
-    def __init__(self, env: VectorEnv, hyperparameters: PPOHyperparameters, seed: int) -> None:
+    def __init__(self, env: VectorEnv, hyperparameters: OnPolicyHyperparameters, seed: int) -> None:
         self.env, self.hp = env, hyperparameters
         device = env.device
         env_seed, network_seed, noise_seed = (int(s) for s in np.random.SeedSequence(seed).generate_state(3))
         self.network = _network(env, hyperparameters)
         self.network.initialise(network_seed)
         self.policy = _policy(env, self.network)
-        self.optimizer = Adam(self.network.parameters, self.network.gradients, self.hp.learning_rate)
+        self.optimizer: Adam | RMSprop = Adam(self.network.parameters, self.network.gradients, self.hp.learning_rate)
         self.generator = torch.Generator(device).manual_seed(noise_seed)
         self.normaliser = ObservationNormaliser(env.observation_dim, device) if self.hp.norm_obs else None
         self.scaler = RewardScaler(env.num_envs, self.hp.gamma, device) if self.hp.norm_reward else None
@@ -85,15 +87,6 @@ class OnPolicy:
             next_value[index] = ended_value
         return next_value
 
-    def _check_finite(self, episodes: Episodes) -> None:
-        if not np.isfinite(episodes.returns).all():
-            raise DivergedError(f"A return became {episodes.returns[~np.isfinite(episodes.returns)][0]}.")
-        if not bool(torch.isfinite(self.network.parameters.sum())):
-            raise DivergedError(
-                f"The networks' weights became NaN or infinite after {self.global_step:,} env steps "
-                f"(learning_rate {self.hp.learning_rate:g}); a lower learning rate may hold."
-            )
-
     # What is kept
 
     def tensors(self) -> dict[str, Tensor]:
@@ -110,7 +103,7 @@ class OnPolicy:
         """What another agent can inherit: weights, optimizer and normalisers, on the CPU."""
         return {
             "algorithm": self.algorithm,
-            "shape": _shape(self.env, self.hp),
+            "shape": self._shape(),
             "parameters": self.network.parameters.cpu().clone(),
             "optimizer": self.optimizer.state(),
             "obs_statistics": self.normaliser.statistics.state() if self.normaliser else None,
@@ -122,14 +115,7 @@ class OnPolicy:
 
         Raises CheckpointError where the networks differ.
         """
-        mine, theirs = _shape(self.env, self.hp), learned["shape"]
-        if learned["algorithm"] != self.algorithm or mine != theirs:
-            differing = ", ".join(
-                f"{name} {theirs.get(name)!r} instead of {value!r}"
-                for name, value in mine.items()
-                if theirs.get(name) != value
-            )
-            raise CheckpointError(f"The inherited {learned['algorithm']} state does not fit this agent: {differing}.")
+        check_fits(self.algorithm, self._shape(), learned)
         self.network.parameters.copy_(learned["parameters"])
         self.optimizer.load_state(learned["optimizer"])
         if self.normaliser:
@@ -150,10 +136,7 @@ class OnPolicy:
 
     def load_state(self, state: State) -> None:
         """Goes on from `state()`. Raises CheckpointError where it is of another network or number of environments."""
-        if len(state["running_return"]) != self.env.num_envs:
-            raise CheckpointError(
-                f"The saved state has {len(state['running_return'])} environments, the plan {self.env.num_envs}."
-            )
+        check_num_envs(len(state["running_return"]), self.env.num_envs)
         self.inherit(state)
         self.global_step = state["global_step"]
         self.generator.set_state(state["generator"])
@@ -165,6 +148,9 @@ class OnPolicy:
         self.tracker.running_return = state["running_return"].numpy().copy()
         self.tracker.running_length = state["running_length"].numpy().copy()
 
+    def _shape(self) -> dict[str, Any]:
+        return network_shape(self.env, self.hp)
+
 
 def normalise(advantage: Tensor) -> Tensor:
     """[..., batch] to mean 0 and deviation 1 along the last axis."""
@@ -172,7 +158,7 @@ def normalise(advantage: Tensor) -> Tensor:
     return (advantage - mean).div_(std.add_(1e-8))
 
 
-def _network(env: VectorEnv, hp: PPOHyperparameters) -> ActorCritic:
+def _network(env: VectorEnv, hp: OnPolicyHyperparameters) -> ActorCritic:
     return ActorCritic(
         observation_dim=env.observation_dim,
         action_dim=env.action_dim,
@@ -190,16 +176,3 @@ def _policy(env: VectorEnv, network: ActorCritic) -> Policy:
     assert env.action_low is not None
     assert env.action_high is not None
     return Gaussian(network.log_std, network.log_std_gradient, env.action_low, env.action_high)
-
-
-def _shape(env: VectorEnv, hp: PPOHyperparameters) -> dict[str, Any]:
-    """What must be equal for one agent's tensors to fit another."""
-    return {
-        "observation_dim": env.observation_dim,
-        "action_kind": env.action_kind,
-        "action_dim": env.action_dim,
-        "hidden_size": hp.hidden_size,
-        "num_layers": hp.num_layers,
-        "activation": hp.activation,
-        "norm_obs": hp.norm_obs,
-    }

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from podracer_core.agents.episodes import Episodes
+from podracer_core.agents.learner import check_finite
 from podracer_core.agents.on_policy import OnPolicy, normalise
-from podracer_core.agents.on_policy import State as State
 from podracer_core.agents.policies import policy_loss
 from podracer_core.agents.returns import gae
 from podracer_core.agents.rollout_buffer import RolloutBuffer
@@ -57,7 +57,7 @@ class PPO(OnPolicy):
             self.normaliser.update(self._raw_obs)
         self.global_step += buffer.reward.numel()
         episodes = self.tracker.add(buffer.reward, buffer.terminated | buffer.truncated)
-        self._check_finite(episodes)
+        check_finite(episodes, self.network.parameters, self.global_step, self.hp.learning_rate)
         return episodes
 
     def returns(self, buffer: RolloutBuffer) -> Batch:
