@@ -150,7 +150,7 @@ def _plan(options: argparse.Namespace, directory: str) -> PodPlan:
     hyperparameters = _hyperparameters(options.algorithm, entry.id, options.set)
     misfit = algorithm_problem(options.algorithm, entry.action_kind)
     if misfit:
-        raise CommandError(f"{misfit[0].upper()}{misfit[1:]}.")
+        raise CommandError(f"The algorithm {misfit}.")
     num_envs = options.num_envs or catalogue.default_num_envs(entry.id, options.algorithm)
     if num_envs > 65_536:
         raise CommandError(f"--num-envs {num_envs} is too many; at most 65536.")

@@ -93,22 +93,79 @@ class DQNHyperparameters(_Algorithm):
     activation: Activation = Field("relu", description="between the layers")
 
 
-Hyperparameters = PPOHyperparameters | A2CHyperparameters | DQNHyperparameters
+EXPLORATION_NOISE = "deviation of the noise on actions, where -1 and 1 are their bounds"
+
+
+class OffPolicyHyperparameters(_Algorithm):
+    """What every actor with critics and a replay buffer has; the names as in Stable-Baselines3."""
+
+    learning_rate: LearningRate = 3e-4
+    buffer_size: int = Field(300_000, ge=1, le=10_000_000, description="transitions in the replay buffer")
+    batch_size: int = Field(256, ge=1, le=65_536, description="transitions per update")
+    learning_starts: int = Field(1_000, ge=0, le=10**9, description="env steps before the first update")
+    utd_ratio: float = Field(1.0, gt=0, le=100, description="updates per env step, whatever the number of environments")
+    gamma: Gamma = 0.99
+    n_step: int = Field(1, ge=1, le=1_000, description="rewards summed before the target networks' value")
+    tau: float = Field(0.005, gt=0, le=1, description="share of the way that the target networks move")
+    max_grad_norm: float = Field(0.0, ge=0, le=1e6, description="gradients longer than this are scaled down; 0 = none")
+    norm_obs: bool = Field(False, description="normalise observations by their running mean and deviation")
+    hidden_size: int = Field(256, ge=1, le=8_192, description="units per hidden layer")
+    num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
+    activation: Activation = Field("relu", description="between the layers")
+
+
+class SACHyperparameters(OffPolicyHyperparameters):
+    """Soft actor-critic (Haarnoja et al. 2018, arXiv 1812.05905)."""
+
+    ent_coef: Annotated[float, Field(ge=0, le=1_000)] | Literal["auto"] = Field(
+        "auto", description="weight of the entropy; auto: so that it nears minus the number of actions"
+    )
+
+
+class DDPGHyperparameters(OffPolicyHyperparameters):
+    """Deep deterministic policy gradient (Lillicrap et al. 2016, arXiv 1509.02971)."""
+
+    exploration_noise: float = Field(0.1, ge=0, le=10, description=EXPLORATION_NOISE)
+
+
+class TD3Hyperparameters(OffPolicyHyperparameters):
+    """Twin delayed deep deterministic policy gradient (Fujimoto et al. 2018, arXiv 1802.09477)."""
+
+    exploration_noise: float = Field(0.1, ge=0, le=10, description=EXPLORATION_NOISE)
+    policy_noise: float = Field(0.2, ge=0, le=10, description="deviation of the noise on the target actor's actions")
+    noise_clip: float = Field(0.5, ge=0, le=10, description="bound of that noise")
+    policy_delay: int = Field(2, ge=1, le=1_000, description="critic updates for each of the actor and the targets")
+
+
+Hyperparameters = (
+    PPOHyperparameters
+    | A2CHyperparameters
+    | DQNHyperparameters
+    | DDPGHyperparameters
+    | TD3Hyperparameters
+    | SACHyperparameters
+)
 """Every algorithm's model."""
 
 ALGORITHMS: dict[str, type[Hyperparameters]] = {
     "ppo": PPOHyperparameters,
     "a2c": A2CHyperparameters,
     "dqn": DQNHyperparameters,
+    "ddpg": DDPGHyperparameters,
+    "td3": TD3Hyperparameters,
+    "sac": SACHyperparameters,
 }
 
-NOT_BUILT = ("ddpg", "td3", "sac", "redq")
+NOT_BUILT = ("redq",)
 """Algorithms that Podracer names and does not have yet."""
 
 ACTION_KINDS: dict[str, tuple[str, ...]] = {
     "ppo": ("discrete", "continuous"),
     "a2c": ("discrete", "continuous"),
     "dqn": ("discrete",),
+    "ddpg": ("continuous",),
+    "td3": ("continuous",),
+    "sac": ("continuous",),
 }
 """The kinds of actions that each algorithm can choose."""
 

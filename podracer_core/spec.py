@@ -61,6 +61,10 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+def _takes_fractions(annotation: Any) -> bool:
+    return annotation is float or any(_takes_fractions(part) for part in get_args(annotation))
+
+
 _WHOLE = "use int = [low, high] or choice = [..]"
 
 
@@ -79,8 +83,7 @@ class AlgorithmSpec(_Part):
                 known = ", ".join(fields)
                 errors.append((f"search_space.{name}", f"{self.name} has no such hyperparameter; it has {known}"))
                 continue
-            annotation = fields[name].annotation
-            if space.kind in ("uniform", "loguniform") and float not in (annotation, *get_args(annotation)):
+            if space.kind in ("uniform", "loguniform") and not _takes_fractions(fields[name].annotation):
                 # Its ends may be whole, what is drawn between them is not.
                 errors.append((f"search_space.{name}", f"takes no fractions, which {space.kind} draws; {_WHOLE}"))
                 continue

@@ -3,6 +3,7 @@
 Like networks.Mlp, over views of flat vectors and with the backward pass written out.
 """
 
+import copy
 import math
 from collections.abc import Sequence
 from itertools import pairwise
@@ -74,6 +75,14 @@ class Critics:
             through = torch.bmm(gradient, self._transposed[index])
             gradient = self.activation.backward(through, before, inputs)
         return torch.bmm(gradient, self._transposed[0]).sum(0)
+
+    def first(self) -> "Critics":
+        """The first network alone, over the same tensors."""
+        alone = copy.copy(self)
+        alone.count = 1
+        for name in ("weights", "biases", "weight_gradients", "bias_gradients", "_transposed"):
+            setattr(alone, name, [layer[:1] for layer in getattr(self, name)])
+        return alone
 
     def tensors(self) -> dict[str, Tensor]:
         """Views by name, `N.0.weight` [outputs, inputs] and `N.0.bias` and so on for critic number N."""

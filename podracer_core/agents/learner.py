@@ -9,7 +9,7 @@ from torch import Tensor
 from podracer_core.agents.episodes import Episodes
 from podracer_core.envs.vector_env import VectorEnv
 from podracer_core.errors import CheckpointError, DivergedError
-from podracer_core.hyperparameters import Hyperparameters
+from podracer_core.hyperparameters import Hyperparameters, OffPolicyHyperparameters
 
 State = dict[str, Any]
 """Dicts, lists, numbers, texts and CPU tensors: what `training_state.save_state` can write."""
@@ -66,7 +66,7 @@ class Learner(Protocol):
         ...
 
 
-def network_shape(env: VectorEnv, hp: Hyperparameters) -> dict[str, Any]:
+def network_shape(env: VectorEnv, hp: Hyperparameters | OffPolicyHyperparameters) -> dict[str, Any]:
     """What must be equal for one agent's tensors to fit another of its algorithm."""
     return {
         "observation_dim": env.observation_dim,

@@ -82,7 +82,7 @@ class ReplayBuffer:
             rows = self._rows.index_select(0, at * self.num_envs + env)
             columns = torch.split_with_sizes(rows, self._widths, 1)
             step_reward, terminated, ended = (column.squeeze(1) for column in columns[2:5])
-            reward = torch.addcmul(reward, step_reward, running.float(), value=gamma**ahead)
+            reward = torch.where(running, reward + step_reward * gamma**ahead, reward)
             discount = torch.where(running, (1 - terminated) * gamma ** (ahead + 1), discount)
             next_obs = torch.where(running.unsqueeze(1), columns[5], next_obs) if ahead else columns[5]
             running = running & (ended == 0) & (at != newest)

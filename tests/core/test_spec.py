@@ -209,3 +209,28 @@ def test_an_environment_and_other_fields_are_refused_together() -> None:
 def test_a_document_that_is_too_large_is_refused_before_it_is_read() -> None:
     with pytest.raises(SpecError, match="262,144"):
         spec_parse_json(b"{" + b" " * MAX_SPEC_BYTES)
+
+
+def test_an_algorithm_that_cannot_choose_the_environment_s_actions_is_refused_with_those_that_can() -> None:
+    data = {"env_id": "CartPole-v1", "algorithms": [{"name": "ppo"}, {"name": "sac"}]}
+    message = errors_of(data)["algorithms.1.name"]
+    assert "sac cannot choose discrete actions" in message
+    assert "ppo" in message.split(":")[1]
+    assert "td3" not in message
+    pendulum = {"env_id": "Pendulum-v1", "algorithms": [{"name": "dqn"}]}
+    assert "those that can: ppo, a2c, ddpg, td3, sac" in errors_of(pendulum)["algorithms.0.name"]
+
+
+def test_a_replay_buffer_smaller_than_a_batch_is_refused() -> None:
+    space = {"buffer_size": {"int": [100, 5000]}, "batch_size": 128}
+    data = {"env_id": "Pendulum-v1", "algorithms": [{"name": "sac", "search_space": space}]}
+    message = errors_of(data)["algorithms.0.search_space.buffer_size"]
+    assert "100 transitions is too small for batches of 128" in message
+
+
+def test_the_entropy_coefficient_is_a_number_or_auto() -> None:
+    for space in ({"choice": ["auto", 0.2]}, {"loguniform": [0.01, 1.0]}, 0.1):
+        data = {"env_id": "Pendulum-v1", "algorithms": [{"name": "sac", "search_space": {"ent_coef": space}}]}
+        spec_parse(data)
+    data = {"env_id": "Pendulum-v1", "algorithms": [{"name": "sac", "search_space": {"ent_coef": "often"}}]}
+    assert "algorithms.0.search_space.ent_coef" in errors_of(data)

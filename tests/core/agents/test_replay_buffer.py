@@ -57,6 +57,7 @@ def test_a_return_over_three_steps_ends_with_its_episode(end: Any, expected: tup
 
 def test_a_return_that_reaches_the_newest_step_is_shorter() -> None:
     buffer = filled(10, [PLAIN] * 4)
+    buffer._blocks[4:] = torch.nan  # what was never written may be anything
     assert taken(buffer, 2, 3) == (1.5, 0.25, 3.5)
     assert taken(buffer, 3, 3) == (1.0, 0.5, 3.5)
 
