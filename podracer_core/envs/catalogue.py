@@ -32,7 +32,16 @@ DEFAULTS: dict[str, dict[str, float | int | bool | str]] = {
         "num_minibatches": 32,
         "norm_obs": True,
         "norm_reward": True,
-    }
+    },
+    "a2c": {
+        "optimizer": "adam",
+        "num_steps": 16,
+        "gae_lambda": 0.95,
+        "norm_adv": True,
+        "norm_obs": True,
+        "norm_reward": True,
+    },
+    "dqn": {"n_step": 3, "norm_obs": True},
 }
 """Hyperparameters by algorithm for environments that are not in the catalogue."""
 
@@ -150,7 +159,26 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "num_minibatches": 2,
                 "gamma": 0.98,
                 "gae_lambda": 0.8,
-            }
+            },
+            "a2c": {
+                "learning_rate": 3e-3,
+                "optimizer": "adam",
+                "num_steps": 16,
+                "gae_lambda": 0.9,
+                "ent_coef": 0.0,
+                "norm_adv": True,
+            },
+            "dqn": {
+                "learning_rate": 1e-3,
+                "train_freq": 8,
+                "utd_ratio": 0.25,
+                "batch_size": 64,
+                "n_step": 3,
+                "tau": 0.02,
+                "target_network_frequency": 1,
+                "exploration_steps": 8_000,
+                "end_e": 0.04,
+            },
         },
     ),
     "Acrobot-v1": CatalogueEntry(
@@ -176,7 +204,26 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "gamma": 0.98,
                 "gae_lambda": 0.9,
                 "norm_obs": True,
-            }
+            },
+            "a2c": {
+                "learning_rate": 3e-3,
+                "optimizer": "adam",
+                "num_steps": 16,
+                "gae_lambda": 0.9,
+                "norm_adv": True,
+                "norm_obs": True,
+            },
+            "dqn": {
+                "learning_rate": 1e-3,
+                "train_freq": 4,
+                "utd_ratio": 0.0625,
+                "batch_size": 128,
+                "n_step": 4,
+                "tau": 0.03,
+                "target_network_frequency": 1,
+                "exploration_steps": 20_000,
+                "norm_obs": True,
+            },
         },
     ),
     "MountainCar-v0": CatalogueEntry(

@@ -16,12 +16,12 @@ from podracer_core.spec import PodPlan
 
 def make_plan(folder: Path, env_id: str = "CartPole-v1", **changes: Any) -> PodPlan:
     """A short CartPole pod; hyperparameters among `changes` are laid over the tuned ones."""
-    overrides = changes.pop("hyperparameters", {})
-    tuned = default_hyperparameters(env_id, "ppo")
+    overrides, algorithm = changes.pop("hyperparameters", {}), changes.get("algorithm", "ppo")
+    tuned = default_hyperparameters(env_id, algorithm)
     fields: dict[str, Any] = {
         "env_id": env_id,
         "algorithm": "ppo",
-        "hyperparameters": complete("ppo", tuned, overrides).model_dump(),
+        "hyperparameters": complete(algorithm, tuned, overrides).model_dump(),
         "seed": 1,
         "num_envs": 8,
         "env_steps": 2048,

@@ -1,5 +1,6 @@
 """A2C: it learns, repeats itself, goes on exactly, and its gradient is the policy gradient."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,10 +8,13 @@ import torch
 
 from podracer_core.agents.a2c import A2C
 from podracer_core.agents.rmsprop import RMSprop
+from podracer_core.checkpoint import load_agent
 from podracer_core.envs.vector_env import VectorEnv, make_vector_env
 from podracer_core.errors import CheckpointError, DivergedError
 from podracer_core.hyperparameters import A2CHyperparameters
-from tests.core.making import CreditEnv, GuessEnv, PointEnv
+from podracer_core.pod import Pod
+from podracer_core.progress import Outcome
+from tests.core.making import CreditEnv, GuessEnv, PointEnv, make_plan
 
 
 def make(env: VectorEnv | None = None, seed: int = 1, **hyperparameters: Any) -> A2C:
@@ -110,3 +114,13 @@ def test_weights_that_are_not_finite_raise() -> None:
     learner.network.parameters[3] = torch.nan
     with pytest.raises(DivergedError, match="NaN"):
         learner.iterate(1.0)
+
+
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1"])
+def test_a_pod_s_checkpoint_plays_as_its_learner_does(tmp_path: Path, env_id: str) -> None:
+    pod = Pod(make_plan(tmp_path, env_id, algorithm="a2c", env_steps=512, hyperparameters={"norm_obs": True}))
+    *_, result = pod.run()
+    assert result.outcome is Outcome.FINISHED
+    obs = torch.randn(200, pod.learner.env.observation_dim)
+    played = torch.from_numpy(load_agent(result.checkpoint_path).act(obs))
+    torch.testing.assert_close(played, pod.learner.act(obs), atol=1e-4, rtol=1e-4)

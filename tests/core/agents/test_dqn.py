@@ -1,5 +1,6 @@
 """DQN and its options: targets by hand, learning, exact resume, inheritance."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,10 +9,13 @@ import torch
 from podracer_core.agents.dqn import DQN
 from podracer_core.agents.q_network import QNetwork
 from podracer_core.agents.replay_buffer import Minibatch
+from podracer_core.checkpoint import load_agent
 from podracer_core.envs.vector_env import VectorEnv, make_vector_env
 from podracer_core.errors import CheckpointError, DivergedError
 from podracer_core.hyperparameters import DQNHyperparameters
-from tests.core.making import CreditEnv, GuessEnv
+from podracer_core.pod import Pod
+from podracer_core.progress import Directive, Outcome, Progress
+from tests.core.making import CreditEnv, GuessEnv, make_plan, run_pod
 
 ALL = {"double": True, "dueling": True, "n_step": 3, "prioritised_replay": True}
 SHORT = {
@@ -191,3 +195,28 @@ def test_weights_that_are_not_finite_raise() -> None:
     learner.network.parameters[3] = torch.nan
     with pytest.raises(DivergedError, match="NaN"):
         learner.iterate(1.0)
+
+
+@pytest.mark.parametrize("options", [{}, ALL | {"norm_obs": True}])
+def test_a_pod_s_checkpoint_plays_as_its_learner_does(tmp_path: Path, options: dict[str, Any]) -> None:
+    plan = make_plan(tmp_path, algorithm="dqn", env_steps=512, hyperparameters=SHORT | options)
+    pod = Pod(plan)
+    *messages, result = pod.run()
+    assert result.outcome is Outcome.FINISHED
+    obs = torch.randn(200, 4)
+    assert load_agent(result.checkpoint_path).act(obs).tolist() == pod.learner.act(obs).tolist()
+    assert {"td_loss", "q_values", "epsilon"} <= set(next(m for m in messages[::-1] if isinstance(m, Progress)).losses)
+
+
+def test_a_pod_goes_on_exactly_from_where_it_was_paused(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"algorithm": "dqn", "env_steps": 1024, "hyperparameters": SHORT | ALL}
+    _, whole = run_pod(make_plan(tmp_path / "whole", **options))
+    asked = iter(range(100))
+    pause = lambda: Directive.PAUSE if next(asked) >= 12 else Directive.CONTINUE  # noqa: E731
+    _, paused = run_pod(make_plan(tmp_path / "half", **options), directive=pause)
+    assert paused.outcome is Outcome.PAUSED
+    assert 0 < paused.env_steps < 1024
+    _, resumed = run_pod(make_plan(tmp_path / "rest", resume_from=paused.state_path, **options))
+    assert resumed.evaluation == whole.evaluation
+    ours, theirs = (load_agent(result.checkpoint_path).tensors for result in (resumed, whole))
+    assert all((ours[name] == theirs[name]).all() for name in theirs)
