@@ -23,6 +23,9 @@ from podracer_core.agents.replay_buffer import Minibatch, ReplayBuffer
 from podracer_core.envs.vector_env import Step, VectorEnv
 from podracer_core.hyperparameters import DQNHyperparameters
 
+SERIES = 32
+"""Minibatches drawn together at most."""
+
 
 class DQN:
     """A learner and the environment it learns from.
@@ -64,8 +67,7 @@ class DQN:
         updates_before, self.global_step = self._updates_due(), self.global_step + reward.numel()
         if self.global_step >= hp.learning_starts:
             self.optimizer.learning_rate = hp.learning_rate * (remaining if hp.anneal_lr else 1.0)
-            for _ in range(self._updates_due() - updates_before):
-                self.update(1 - (1 - hp.priority_beta) * remaining)
+            self.learn(self._updates_due() - updates_before, 1 - (1 - hp.priority_beta) * remaining)
         episodes = self.tracker.add(reward, ended)
         check_finite(episodes, self.network.parameters, self.global_step, hp.learning_rate)
         return episodes
@@ -90,26 +92,40 @@ class DQN:
             self.normaliser.update(torch.cat(seen))
         return steps
 
-    def update(self, beta: float) -> None:
-        """One gradient step, and the target network's where it is due."""
+    def learn(self, count: int, beta: float) -> None:
+        """`count` updates. Minibatches that are drawn uniformly are drawn together, those by priority one by one."""
         hp, buffer = self.hp, self.buffer
         if isinstance(buffer, PrioritisedReplayBuffer):
-            minibatch, rows, weight = buffer.draw(hp.batch_size, hp.gamma, hp.n_step, beta, self.generator)
-            buffer.update(rows, self.compute_gradients(minibatch, weight))
-        else:
-            minibatch = buffer.sample(hp.batch_size, hp.gamma, hp.n_step, self.generator)
-            self.compute_gradients(minibatch)
+            for _ in range(count):
+                minibatch, rows, weight = buffer.draw(hp.batch_size, hp.gamma, hp.n_step, beta, self.generator)
+                buffer.update(rows, self.update(self._seen(minibatch), weight))
+            return
+        for start in range(0, count, SERIES):
+            parts = min(SERIES, count - start)
+            drawn = self._seen(buffer.sample(parts * hp.batch_size, hp.gamma, hp.n_step, self.generator))
+            columns = (column.view(parts, hp.batch_size, *column.shape[1:]).unbind(0) for column in drawn)
+            for part in zip(*columns, strict=True):
+                self.update(Minibatch(*part))
+
+    def update(self, minibatch: Minibatch, weight: Tensor | None = None) -> Tensor:
+        """One gradient step, and the target network's where it is due. Returns as `compute_gradients` does."""
+        hp = self.hp
         self._minibatch = minibatch
+        error = self.compute_gradients(minibatch, weight)
         self.optimizer.clip_gradients(hp.max_grad_norm)
         self.optimizer.step()
         self.num_updates += 1
         if self.num_updates % hp.target_network_frequency == 0:
             self.network.update_target(hp.tau)
+        return error
 
     def compute_gradients(self, minibatch: Minibatch, weight: Tensor | None = None) -> Tensor:
-        """Overwrites the network's gradients. weight: [batch]. Returns the errors [batch] of its values."""
+        """Overwrites the network's gradients. minibatch: as the network sees it; weight: [batch].
+
+        Returns the errors [batch] of its values.
+        """
         goal = self.goal(minibatch)
-        values = self.network.forward_keep(self._see(minibatch.obs))
+        values = self.network.forward_keep(minibatch.obs)
         action = minibatch.action.long()
         error = values.gather(1, action).squeeze(1).sub_(goal)
         slope = error.clamp(-1.0, 1.0).mul_(1.0 / len(error))
@@ -120,7 +136,7 @@ class DQN:
 
     def goal(self, minibatch: Minibatch) -> Tensor:
         """[batch]: what the values should be. With `double` the network picks the action that the target values."""
-        next_obs = self._see(minibatch.next_obs)
+        next_obs = minibatch.next_obs
         values = self.network.target(next_obs)
         if self.hp.double:
             next_value = values.gather(1, self.network.best(next_obs).unsqueeze(1)).squeeze(1)
@@ -145,7 +161,7 @@ class DQN:
         numbers = {"epsilon": self.epsilon, "learning_rate": self.optimizer.learning_rate}
         if self._minibatch is None:
             return numbers
-        obs, action = self._see(self._minibatch.obs), self._minibatch.action.long()
+        obs, action = self._minibatch.obs, self._minibatch.action.long()
         value = self.network.forward(obs).gather(1, action).squeeze(1)
         loss = torch.nn.functional.huber_loss(value, self.goal(self._minibatch))
         td_loss, q_values = torch.stack((loss, value.mean())).tolist()
@@ -156,6 +172,9 @@ class DQN:
 
     def _see(self, obs: Tensor) -> Tensor:
         return self.normaliser.apply(obs) if self.normaliser else obs
+
+    def _seen(self, minibatch: Minibatch) -> Minibatch:
+        return minibatch._replace(obs=self._see(minibatch.obs), next_obs=self._see(minibatch.next_obs))
 
     # What is kept
 
