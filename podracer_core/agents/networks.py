@@ -17,20 +17,24 @@ _aten = torch.ops.aten
 
 
 class Activation(NamedTuple):
-    """forward(x) -> y, and backward(grad_y, x, y) -> grad_x."""
+    """forward(x) -> y, and backward(grad_y, x, y) -> grad_x.
+
+    Where the derivative follows from y alone, y takes x's place and grad_x that of grad_y: large layers cost more
+    for fresh memory than for the sums.
+    """
 
     forward: Callable[[Tensor], Tensor]
     backward: Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-_tanh_backward = _aten.tanh_backward.default
-_relu_backward = _aten.threshold_backward.default
+_tanh_backward = _aten.tanh_backward.grad_input
+_relu_backward = _aten.threshold_backward.grad_input
 _elu_backward = _aten.elu_backward.default
 _silu_backward = _aten.silu_backward.default
 
 ACTIVATIONS: dict[str, Activation] = {
-    "tanh": Activation(torch.tanh, lambda grad, x, y: _tanh_backward(grad, y)),
-    "relu": Activation(torch.relu, lambda grad, x, y: _relu_backward(grad, y, 0)),
+    "tanh": Activation(torch.tanh_, lambda grad, x, y: _tanh_backward(grad, y, grad_input=grad)),
+    "relu": Activation(torch.relu_, lambda grad, x, y: _relu_backward(grad, y, 0, grad_input=grad)),
     "elu": Activation(torch.nn.functional.elu, lambda grad, x, y: _elu_backward(grad, 1, 1, 1, False, x)),
     "silu": Activation(torch.nn.functional.silu, lambda grad, x, y: _silu_backward(grad, x)),
 }
