@@ -136,8 +136,16 @@ class Locomotion(VectorEnv):
 
 @functools.cache
 def load_model(file: str) -> Any:
-    """One of Gymnasium's MuJoCo models; nothing here writes into it."""
-    return mujoco.MjModel.from_xml_path(str(MODELS / file))
+    """One of Gymnasium's MuJoCo models; nothing here writes into it.
+
+    What MuJoCo's compiler finds old-fashioned in it would otherwise go to stderr and to a file in this folder.
+    """
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda text: None)
+    try:
+        return mujoco.MjModel.from_xml_path(str(MODELS / file))
+    finally:
+        mujoco.set_mju_user_warning(before)
 
 
 def _to_bytes(generator: np.random.Generator) -> npt.NDArray[np.uint8]:

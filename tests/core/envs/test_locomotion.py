@@ -204,6 +204,14 @@ def test_a_missing_mujoco_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
             check("Ant-v5")
 
 
+def test_making_a_body_leaves_no_file_and_no_word(tmp_path: Path) -> None:
+    script = "from podracer_core.envs.locomotion import Locomotion; Locomotion('HalfCheetah-v5', 2).reset(1)"
+    root = str(Path(__file__).parents[3])
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {root!r}); {script}"]
+    done = subprocess.run(command, check=True, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.stdout, done.stderr, list(tmp_path.iterdir())) == ("", "", [])
+
+
 def test_checking_a_body_imports_nothing_heavy() -> None:
     script = (
         "import sys; from podracer_core.envs.catalogue import environment_check; environment_check('Ant-v5')\n"
