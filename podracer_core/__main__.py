@@ -18,7 +18,15 @@ from pydantic import ValidationError
 
 from podracer_core.envs import catalogue
 from podracer_core.errors import CheckpointError, EnvironmentCrashedError, PodracerError
-from podracer_core.hyperparameters import ALGORITHMS, NOT_BUILT, Hyperparameters, Value, batch_problem, complete
+from podracer_core.hyperparameters import (
+    ALGORITHMS,
+    NOT_BUILT,
+    Hyperparameters,
+    Value,
+    algorithm_problem,
+    batch_problem,
+    complete,
+)
 from podracer_core.limits import MOST_EPISODE_STEPS, most_threads
 from podracer_core.progress import Directive, Evaluation, Log, Outcome, PodResult, Progress
 from podracer_core.spec import PodPlan
@@ -61,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     train = commands.add_parser("train", help="train one agent")
     train.set_defaults(command=_train)
     train.add_argument("--env", required=True, help="environment id, for example CartPole-v1")
-    train.add_argument("--algorithm", default="ppo", help="ppo")
+    train.add_argument("--algorithm", default="ppo", help=", ".join(ALGORITHMS))
     train.add_argument("--target-score", type=_number, help="end early once 100 further episodes confirm it")
     train.add_argument("--seed", type=_natural, default=1)
     train.add_argument("--out", type=Path, help="where to write the best agent, a .safetensors file")
@@ -140,6 +148,9 @@ def _plan(options: argparse.Namespace, directory: str) -> PodPlan:
     if target is not None and entry.max_score is not None and target > entry.max_score:
         raise CommandError(f"--target-score {target:g} can never be met: {entry.id} gives at most {entry.max_score:g}.")
     hyperparameters = _hyperparameters(options.algorithm, entry.id, options.set)
+    misfit = algorithm_problem(options.algorithm, entry.action_kind)
+    if misfit:
+        raise CommandError(f"The algorithm {misfit}.")
     num_envs = options.num_envs or catalogue.default_num_envs(entry.id, options.algorithm)
     if num_envs > 65_536:
         raise CommandError(f"--num-envs {num_envs} is too many; at most 65536.")
@@ -147,7 +158,7 @@ def _plan(options: argparse.Namespace, directory: str) -> PodPlan:
         raise CommandError(f"--threads {options.threads} is too many for this machine; at most {most_threads()}.")
     problem = batch_problem(hyperparameters.model_dump(), num_envs)
     if problem:
-        raise CommandError(f"{problem[0].upper()}{problem[1:]}.")
+        raise CommandError(f"{problem[1][0].upper()}{problem[1][1:]}.")
     from podracer_core.device import resolve_device
 
     return PodPlan(

@@ -1,15 +1,16 @@
 """Agents as `.safetensors` files, and playing them. Loads numpy only: a policy this small needs no torch.
 
-Tensors: `actor.N.weight` [outputs, inputs] and `actor.N.bias` layer by layer, `critic.N...` likewise; for a
-continuous policy `log_std`; with observation normalisation `obs.scale` and `obs.shift`, where the network sees
-clip(obs * scale + shift, -10, 10). Metadata: one JSON value a key, see METADATA_KEYS.
+Tensors: `actor.N.weight` [outputs, inputs] and `actor.N.bias` layer by layer, or `q.N...` for an algorithm that
+has action values instead of an actor (see PLAYERS); with observation normalisation `obs.scale` and `obs.shift`,
+where the network sees clip(obs * scale + shift, -10, 10). What else there is (`critic.N...`, `log_std...`) playing
+does not need. A discrete action is the largest output. Metadata: one JSON value a key, see METADATA_KEYS.
 """
 
 import json
 import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +52,28 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
+class Player(NamedTuple):
+    """How an algorithm's policy plays: the network's name among the tensors, and what brings outputs to -1 .. 1."""
+
+    network: str
+    squash: Callable[[Array], Array]
+
+
+def _clip(x: Array) -> Array:
+    return np.asarray(np.clip(x, -1.0, 1.0))
+
+
+PLAYERS: dict[str, Player] = {
+    "ppo": Player("actor", _clip),
+    "a2c": Player("actor", _clip),
+    "dqn": Player("q", _clip),
+    "sac": Player("actor", np.tanh),
+    "td3": Player("actor", np.tanh),
+    "ddpg": Player("actor", np.tanh),
+    "redq": Player("actor", np.tanh),
+}
+
+
 class Agent:
     """A trained policy. `metadata` holds what METADATA_KEYS name, parsed."""
 
@@ -61,8 +84,9 @@ class Agent:
         self.observation_space = SpaceInfo.model_validate(metadata["spaces"]["observation"])
         self.action_space = SpaceInfo.model_validate(metadata["spaces"]["action"])
         self._activate = ACTIVATIONS[metadata["network"]["activation"]]
+        name, self._squash = PLAYERS[metadata["algorithm"]]
         count = metadata["network"]["num_layers"] + 1
-        self._layers = [(tensors[f"actor.{i}.weight"].T, tensors[f"actor.{i}.bias"]) for i in range(count)]
+        self._layers = [(tensors[f"{name}.{i}.weight"].T, tensors[f"{name}.{i}.bias"]) for i in range(count)]
         self._scale, self._shift = tensors.get("obs.scale"), tensors.get("obs.shift")
 
     def act(self, obs: Any) -> Any:
@@ -89,7 +113,7 @@ class Agent:
         if space.kind == "discrete":
             return np.asarray(out.argmax(1) + space.start, dtype=np.int64)
         low, high = np.asarray(space.low, dtype=np.float64), np.asarray(space.high, dtype=np.float64)
-        scaled = (low + high) / 2 + np.clip(out, -1.0, 1.0) * (high - low) / 2
+        scaled = (low + high) / 2 + self._squash(out) * (high - low) / 2
         bounded: Array = np.clip(scaled.astype(space.dtype), low.astype(space.dtype), high.astype(space.dtype))
         return bounded.reshape(len(out), *space.shape)
 
@@ -177,9 +201,12 @@ def _check_tensors(tensors: Mapping[str, Array], metadata: Mapping[str, Any]) ->
     sizes = [inputs, *[network["hidden_size"]] * network["num_layers"], outputs]
     if network["activation"] not in ACTIVATIONS:
         raise ValueError(f"its activation {network['activation']!r} is not one of {', '.join(ACTIVATIONS)}")
+    if metadata["algorithm"] not in PLAYERS:
+        raise ValueError(f"its algorithm {metadata['algorithm']!r} is not one of {', '.join(PLAYERS)}")
+    name = PLAYERS[metadata["algorithm"]].network
     for index in range(len(sizes) - 1):
         expected = (sizes[index + 1], sizes[index])
-        if tensors[f"actor.{index}.weight"].shape != expected or tensors[f"actor.{index}.bias"].shape != expected[:1]:
+        if tensors[f"{name}.{index}.weight"].shape != expected or tensors[f"{name}.{index}.bias"].shape != expected[:1]:
             raise ValueError(f"layer {index} of the policy should be {expected[1]} to {expected[0]} wide")
     for name, tensor in tensors.items():
         if not np.isfinite(tensor).all():

@@ -1,24 +1,30 @@
 """The hyperparameters of each algorithm: name, type, bounds, meaning. One definition for form, API, files, learner."""
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 Value = bool | int | float | str
 
+Activation = Literal["tanh", "relu", "elu", "silu"]
+LearningRate = Annotated[float, Field(gt=0, le=1, description="Adam's step size")]
+Gamma = Annotated[float, Field(ge=0, le=1, description="discount per env step")]
 
-class PPOHyperparameters(BaseModel):
-    """Proximal policy optimisation (Schulman et al. 2017, arXiv 1707.06347), the names as in CleanRL."""
 
+class _Algorithm(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False, allow_inf_nan=False)
 
-    learning_rate: float = Field(3e-4, gt=0, le=1, description="Adam's step size")
+
+class PPOHyperparameters(_Algorithm):
+    """Proximal policy optimisation (Schulman et al. 2017, arXiv 1707.06347), the names as in CleanRL."""
+
+    learning_rate: LearningRate = 3e-4
     anneal_lr: bool = Field(False, description="lower the learning rate linearly to 0 over the round")
     num_steps: int = Field(32, ge=1, le=65_536, description="env steps per environment between two updates")
     num_epochs: int = Field(4, ge=1, le=100, description="passes over each batch")
     num_minibatches: int = Field(4, ge=1, le=65_536, description="minibatches per pass")
-    gamma: float = Field(0.99, ge=0, le=1, description="discount per env step")
+    gamma: Gamma = 0.99
     gae_lambda: float = Field(0.95, ge=0, le=1, description="lambda of generalised advantage estimation")
     clip_coef: float = Field(0.2, gt=0, le=10, description="how far the probability ratio may move")
     clip_vloss: bool = Field(False, description="clip the value loss like the policy's")
@@ -31,22 +37,152 @@ class PPOHyperparameters(BaseModel):
     norm_reward: bool = Field(False, description="scale rewards by the running deviation of the return")
     hidden_size: int = Field(64, ge=1, le=8_192, description="units per hidden layer")
     num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
-    activation: Literal["tanh", "relu", "elu", "silu"] = Field("tanh", description="between the layers")
+    activation: Activation = Field("tanh", description="between the layers")
 
 
-Hyperparameters = PPOHyperparameters
-"""Every algorithm's model; a union from the second algorithm on."""
+class A2CHyperparameters(_Algorithm):
+    """Advantage actor-critic (Mnih et al. 2016, arXiv 1602.01783), synchronous."""
 
-ALGORITHMS: dict[str, type[Hyperparameters]] = {"ppo": PPOHyperparameters}
+    learning_rate: LearningRate = Field(7e-4, description="the optimizer's step size")
+    anneal_lr: bool = Field(False, description="lower the learning rate linearly to 0 over the round")
+    optimizer: Literal["rmsprop", "adam"] = Field("rmsprop", description="what steps the weights")
+    num_steps: int = Field(8, ge=1, le=65_536, description="env steps per environment between two updates")
+    gamma: Gamma = 0.99
+    gae_lambda: float = Field(1.0, ge=0, le=1, description="lambda of generalised advantage estimation; 1 = none")
+    ent_coef: float = Field(0.01, ge=0, le=1, description="weight of the entropy bonus")
+    vf_coef: float = Field(0.5, ge=0, le=100, description="weight of the value loss")
+    max_grad_norm: float = Field(0.5, gt=0, le=1e6, description="gradients longer than this are scaled down")
+    norm_adv: bool = Field(False, description="normalise advantages per batch")
+    norm_obs: bool = Field(False, description="normalise observations by their running mean and deviation")
+    norm_reward: bool = Field(False, description="scale rewards by the running deviation of the return")
+    hidden_size: int = Field(64, ge=1, le=8_192, description="units per hidden layer")
+    num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
+    activation: Activation = Field("tanh", description="between the layers")
 
-NOT_BUILT = ("a2c", "dqn", "ddpg", "td3", "sac", "redq")
+
+class DQNHyperparameters(_Algorithm):
+    """Deep Q-learning (Mnih et al. 2015, doi 10.1038/nature14236), the names as in CleanRL."""
+
+    learning_rate: LearningRate = 1e-3
+    anneal_lr: bool = Field(False, description="lower the learning rate linearly to 0 over the round")
+    buffer_size: int = Field(100_000, ge=1, le=10_000_000, description="transitions in the replay buffer")
+    learning_starts: int = Field(1_000, ge=0, le=10**9, description="env steps before the first update")
+    train_freq: int = Field(4, ge=1, le=65_536, description="env steps per environment between two series of updates")
+    utd_ratio: float = Field(
+        0.25, gt=0, le=100, description="updates per env step, whatever the number of environments"
+    )
+    batch_size: int = Field(128, ge=1, le=65_536, description="transitions per update")
+    gamma: Gamma = 0.99
+    target_network_frequency: int = Field(200, ge=1, le=10**9, description="updates between two of the target network")
+    tau: float = Field(1.0, gt=0, le=1, description="share of the way that the target network then moves")
+    start_e: float = Field(1.0, ge=0, le=1, description="how often actions are random at first")
+    end_e: float = Field(0.05, ge=0, le=1, description="how often actions are random in the end")
+    exploration_steps: int = Field(10_000, ge=0, le=10**12, description="env steps from start_e to end_e")
+    double: bool = Field(True, description="double Q-learning: the network picks the action that the target values")
+    dueling: bool = Field(False, description="dueling streams for the state's value and the actions' advantages")
+    n_step: int = Field(1, ge=1, le=1_000, description="rewards summed before the target network's value")
+    prioritised_replay: bool = Field(False, description="draw transitions by their latest error")
+    priority_alpha: float = Field(0.6, ge=0, le=1, description="how much the error counts, 0 = not at all")
+    priority_beta: float = Field(
+        0.4, ge=0, le=1, description="correction for it at first; it rises to 1 over the round"
+    )
+    max_grad_norm: float = Field(10.0, gt=0, le=1e6, description="gradients longer than this are scaled down")
+    norm_obs: bool = Field(False, description="normalise observations by their running mean and deviation")
+    hidden_size: int = Field(64, ge=1, le=8_192, description="units per hidden layer")
+    num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
+    activation: Activation = Field("relu", description="between the layers")
+
+
+EXPLORATION_NOISE = "deviation of the noise on actions, where -1 and 1 are their bounds"
+
+
+class OffPolicyHyperparameters(_Algorithm):
+    """What every actor with critics and a replay buffer has; the names as in Stable-Baselines3."""
+
+    learning_rate: LearningRate = 3e-4
+    buffer_size: int = Field(300_000, ge=1, le=10_000_000, description="transitions in the replay buffer")
+    batch_size: int = Field(256, ge=1, le=65_536, description="transitions per update")
+    learning_starts: int = Field(1_000, ge=0, le=10**9, description="env steps before the first update")
+    utd_ratio: float = Field(1.0, gt=0, le=100, description="updates per env step, whatever the number of environments")
+    gamma: Gamma = 0.99
+    n_step: int = Field(1, ge=1, le=1_000, description="rewards summed before the target networks' value")
+    tau: float = Field(0.005, gt=0, le=1, description="share of the way that the target networks move")
+    max_grad_norm: float = Field(0.0, ge=0, le=1e6, description="gradients longer than this are scaled down; 0 = none")
+    norm_obs: bool = Field(False, description="normalise observations by their running mean and deviation")
+    hidden_size: int = Field(256, ge=1, le=8_192, description="units per hidden layer")
+    num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
+    activation: Activation = Field("relu", description="between the layers")
+
+
+class SACHyperparameters(OffPolicyHyperparameters):
+    """Soft actor-critic (Haarnoja et al. 2018, arXiv 1812.05905)."""
+
+    ent_coef: Annotated[float, Field(ge=0, le=1_000)] | Literal["auto"] = Field(
+        "auto", description="weight of the entropy; auto: so that it nears minus the number of actions"
+    )
+
+
+class DDPGHyperparameters(OffPolicyHyperparameters):
+    """Deep deterministic policy gradient (Lillicrap et al. 2016, arXiv 1509.02971)."""
+
+    exploration_noise: float = Field(0.1, ge=0, le=10, description=EXPLORATION_NOISE)
+
+
+class TD3Hyperparameters(OffPolicyHyperparameters):
+    """Twin delayed deep deterministic policy gradient (Fujimoto et al. 2018, arXiv 1802.09477)."""
+
+    exploration_noise: float = Field(0.1, ge=0, le=10, description=EXPLORATION_NOISE)
+    policy_noise: float = Field(0.2, ge=0, le=10, description="deviation of the noise on the target actor's actions")
+    noise_clip: float = Field(0.5, ge=0, le=10, description="bound of that noise")
+    policy_delay: int = Field(2, ge=1, le=1_000, description="critic updates for each of the actor and the targets")
+
+
+Hyperparameters = (
+    PPOHyperparameters
+    | A2CHyperparameters
+    | DQNHyperparameters
+    | DDPGHyperparameters
+    | TD3Hyperparameters
+    | SACHyperparameters
+)
+"""Every algorithm's model."""
+
+ALGORITHMS: dict[str, type[Hyperparameters]] = {
+    "ppo": PPOHyperparameters,
+    "a2c": A2CHyperparameters,
+    "dqn": DQNHyperparameters,
+    "ddpg": DDPGHyperparameters,
+    "td3": TD3Hyperparameters,
+    "sac": SACHyperparameters,
+}
+
+NOT_BUILT = ("redq",)
 """Algorithms that Podracer names and does not have yet."""
 
-ARCHITECTURE = frozenset({"hidden_size", "num_layers", "activation", "norm_obs"})
-"""Change the network's tensors, so an agent that inherits weights keeps its parent's values."""
+ACTION_KINDS: dict[str, tuple[str, ...]] = {
+    "ppo": ("discrete", "continuous"),
+    "a2c": ("discrete", "continuous"),
+    "dqn": ("discrete",),
+    "ddpg": ("continuous",),
+    "td3": ("continuous",),
+    "sac": ("continuous",),
+}
+"""The kinds of actions that each algorithm can choose."""
+
+ARCHITECTURE = frozenset({"hidden_size", "num_layers", "activation", "norm_obs", "dueling", "optimizer"})
+"""Change the network's or the optimizer's tensors, so an agent that inherits weights keeps its parent's values."""
 
 DISCOUNTS = frozenset({"gamma", "gae_lambda"})
 """What matters is the distance from 1."""
+
+DECISIVE: dict[str, Callable[[Any], Any]] = {
+    "num_steps": min,
+    "num_minibatches": max,
+    "norm_adv": any,
+    "buffer_size": min,
+    "batch_size": max,
+}
+"""Which end of a search space decides whether every draw from it makes batches, see `batch_problem`."""
 
 
 def complete(algorithm: str, *overrides: Mapping[str, Value]) -> Hyperparameters:
@@ -60,15 +196,49 @@ def complete(algorithm: str, *overrides: Mapping[str, Value]) -> Hyperparameters
     return ALGORITHMS[algorithm].model_validate(merged)
 
 
-def batch_problem(values: Mapping[str, Value], num_envs: int) -> str | None:
-    """Why these hyperparameters make no batch with `num_envs` environments, or None when they do."""
+def algorithm_problem(algorithm: str, action_kind: str) -> str | None:
+    """Why `algorithm` cannot choose actions of this kind, with the algorithms that can, or None when it can."""
+    if action_kind in ACTION_KINDS[algorithm]:
+        return None
+    fitting = ", ".join(name for name, kinds in ACTION_KINDS.items() if action_kind in kinds)
+    return f"{algorithm} cannot choose {action_kind} actions, which this environment has; those that can: {fitting}"
+
+
+def batch_problem(values: Mapping[str, Value], num_envs: int) -> tuple[str, str] | None:
+    """The hyperparameter at fault and why these make no batch with `num_envs` environments, or None when they do."""
+    if "num_minibatches" in values:
+        return _minibatch_problem(values, num_envs)
+    if "num_steps" in values:
+        return _rollout_problem(values, num_envs)
+    if "buffer_size" in values:
+        return _replay_problem(values, num_envs)
+    return None
+
+
+def _minibatch_problem(values: Mapping[str, Value], num_envs: int) -> tuple[str, str] | None:
     batch = num_envs * int(values["num_steps"])
     minibatches = int(values["num_minibatches"])
     smallest = batch // minibatches
     if smallest >= (2 if values["norm_adv"] else 1):
         return None
-    return (
+    return "num_minibatches", (
         f"{minibatches} minibatches are too many for a batch of {batch} samples "
         f"({num_envs} environments x {values['num_steps']} steps); "
         f"at most {batch // 2 if values['norm_adv'] else batch} leave each minibatch enough samples"
+    )
+
+
+def _rollout_problem(values: Mapping[str, Value], num_envs: int) -> tuple[str, str] | None:
+    if num_envs * int(values["num_steps"]) >= (2 if values["norm_adv"] else 1):
+        return None
+    return "num_steps", "a batch of a single sample has no deviation to normalise advantages by; at least 2"
+
+
+def _replay_problem(values: Mapping[str, Value], num_envs: int) -> tuple[str, str] | None:
+    smallest = max(int(values["batch_size"]), num_envs)
+    if int(values["buffer_size"]) >= smallest:
+        return None
+    return "buffer_size", (
+        f"a replay buffer of {values['buffer_size']} transitions is too small for batches of "
+        f"{values['batch_size']} from {num_envs} environments; at least {smallest}"
     )

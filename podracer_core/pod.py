@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from podracer_core.agents.ppo import PPO, State
+from podracer_core.agents.learner import State
+from podracer_core.agents.learners import LEARNERS
 from podracer_core.agents.training_state import load_state, save_state
 from podracer_core.checkpoint import OBS_CLIP, save_agent
 from podracer_core.device import resolve_device
@@ -17,7 +18,7 @@ from podracer_core.envs.catalogue import environment_check
 from podracer_core.envs.vector_env import VectorEnv, make_vector_env
 from podracer_core.errors import CheckpointError, DivergedError, PodracerError, SpecError
 from podracer_core.evaluator import Evaluator
-from podracer_core.hyperparameters import Hyperparameters, batch_problem, complete
+from podracer_core.hyperparameters import Hyperparameters, algorithm_problem, batch_problem, complete
 from podracer_core.progress import (
     Directive,
     Evaluation,
@@ -90,10 +91,13 @@ class Pod:
         hyperparameters = complete(plan.algorithm, plan.hyperparameters)
         problem = batch_problem(hyperparameters.model_dump(), plan.num_envs)
         if problem:
-            raise SpecError([("num_minibatches", problem)])
+            raise SpecError([problem])
         Path(plan.directory).mkdir(parents=True, exist_ok=True)
         self._env = make_vector_env(plan.env_id, plan.num_envs, device)
-        self.learner = PPO(self._env, hyperparameters, plan.seed)
+        misfit = algorithm_problem(plan.algorithm, self._env.action_kind)
+        if misfit:
+            raise SpecError([("algorithm", misfit)])
+        self.learner = LEARNERS[plan.algorithm](self._env, hyperparameters, plan.seed)
         self._evaluator = Evaluator(plan.env_id, device)
         self.watch = TargetWatch(plan.target_score, window=min(max(2 * plan.num_envs, 10), 100))
         if plan.resume_from:

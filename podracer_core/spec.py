@@ -8,7 +8,7 @@ import json
 import math
 import tomllib
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -22,7 +22,15 @@ from pydantic import (
 
 from podracer_core.envs import catalogue
 from podracer_core.errors import PodracerError, SpecError
-from podracer_core.hyperparameters import ALGORITHMS, NOT_BUILT, Value, batch_problem, complete
+from podracer_core.hyperparameters import (
+    ALGORITHMS,
+    DECISIVE,
+    NOT_BUILT,
+    Value,
+    algorithm_problem,
+    batch_problem,
+    complete,
+)
 from podracer_core.search_space import SearchSpace
 from podracer_core.sentences import sentence
 
@@ -64,6 +72,10 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+def _takes_fractions(annotation: Any) -> bool:
+    return annotation is float or any(_takes_fractions(part) for part in get_args(annotation))
+
+
 _WHOLE = "use int = [low, high] or choice = [..]"
 
 
@@ -82,7 +94,7 @@ class AlgorithmSpec(_Part):
                 known = ", ".join(fields)
                 errors.append((f"search_space.{name}", f"{self.name} has no such hyperparameter; it has {known}"))
                 continue
-            if space.kind in ("uniform", "loguniform") and fields[name].annotation is not float:
+            if space.kind in ("uniform", "loguniform") and not _takes_fractions(fields[name].annotation):
                 # Its ends may be whole, what is drawn between them is not.
                 errors.append((f"search_space.{name}", f"takes no fractions, which {space.kind} draws; {_WHOLE}"))
                 continue
@@ -253,7 +265,7 @@ def spec_parse(data: Any) -> TournamentSpec:
     except ValidationError as error:
         errors += [item for detail in _causes(error) for item in _field_errors(detail)]
     if spec and entry:
-        errors += [*_batch_errors(spec), *_stop_errors(spec, entry), *_algorithm_errors(spec)]
+        errors += [*_batch_errors(spec), *_stop_errors(spec, entry), *_algorithm_errors(spec, entry)]
     if errors or spec is None:
         raise SpecError(errors)
     return spec
@@ -318,15 +330,25 @@ def _with_default_space(part: Any, env_id: str) -> Any:
 
 
 def default_search_space(algorithm: str, env_id: str) -> dict[str, Any]:
-    """What is searched when the user names nothing: the learning rate and entropy bonus around the tuned values."""
+    """What is searched when the user names nothing: those of SEARCHED that the algorithm has."""
     tuned = complete(algorithm, catalogue.default_hyperparameters(env_id, algorithm)).model_dump()
-    rate = tuned["learning_rate"]
-    gae_lambda = tuned["gae_lambda"]
     return {
-        "learning_rate": {"loguniform": [float(f"{rate / 2:.2g}"), float(f"{min(rate * 2, 1.0):.2g}")]},
-        "gae_lambda": {"uniform": [round(max(0.0, gae_lambda - 0.05), 3), round(min(1.0, gae_lambda + 0.02), 3)]},
-        "ent_coef": {"uniform": [0.0, round(max(2 * tuned["ent_coef"], 0.01), 3)]},
+        name: space_around(tuned[name]) for name, space_around in SEARCHED.items() if isinstance(tuned.get(name), float)
     }
+
+
+def _factor_of_two(value: float) -> dict[str, Any]:
+    return {"loguniform": [float(f"{value / 2:.2g}"), float(f"{min(value * 2, 1.0):.2g}")]}
+
+
+SEARCHED: dict[str, Callable[[float], dict[str, Any]]] = {
+    "learning_rate": _factor_of_two,
+    "gae_lambda": lambda value: {"uniform": [round(max(0.0, value - 0.05), 3), round(min(1.0, value + 0.02), 3)]},
+    "ent_coef": lambda value: {"uniform": [0.0, round(max(2 * value, 0.01), 3)]},
+    "tau": _factor_of_two,
+    "exploration_noise": lambda value: {"uniform": [round(value / 2, 3), round(min(2 * value, 1.0), 3)]},
+}
+"""What a tournament searches by default: hyperparameter -> the space around its tuned value."""
 
 
 def _batch_errors(spec: TournamentSpec) -> list[tuple[str, str]]:
@@ -334,14 +356,10 @@ def _batch_errors(spec: TournamentSpec) -> list[tuple[str, str]]:
     errors = []
     for index, part in enumerate(spec.algorithms):
         space = spec.search_space(part.name)
-        worst = {
-            "num_steps": min(space["num_steps"].extremes, key=float),
-            "num_minibatches": max(space["num_minibatches"].extremes, key=float),
-            "norm_adv": any(space["norm_adv"].extremes),
-        }
+        worst = {name: decide(space[name].extremes) for name, decide in DECISIVE.items() if name in space}
         problem = batch_problem(worst, spec.num_envs(part.name))
         if problem:
-            errors.append((f"algorithms.{index}.search_space.num_minibatches", problem))
+            errors.append((f"algorithms.{index}.search_space.{problem[0]}", problem[1]))
     return errors
 
 
@@ -352,9 +370,14 @@ def _stop_errors(spec: TournamentSpec, entry: catalogue.CatalogueEntry) -> list[
     return []
 
 
-def _algorithm_errors(spec: TournamentSpec) -> list[tuple[str, str]]:
+def _algorithm_errors(spec: TournamentSpec, entry: catalogue.CatalogueEntry) -> list[tuple[str, str]]:
     names = [part.name for part in spec.algorithms]
-    return [
+    misfits = [
+        (f"algorithms.{index}.name", problem)
+        for index, name in enumerate(names)
+        if (problem := algorithm_problem(name, entry.action_kind))
+    ]
+    return misfits + [
         (f"algorithms.{index}.name", f"{name} is listed twice; put both spaces into one")
         for index, name in enumerate(names)
         if name in names[:index]

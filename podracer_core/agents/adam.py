@@ -41,8 +41,7 @@ class Adam:
 
     def clip_gradients(self, max_norm: float) -> None:
         """Scales the gradients down to length `max_norm` where they are longer."""
-        norm = torch.linalg.vector_norm(self.gradients)
-        self.gradients.mul_(norm.add_(1e-6).reciprocal_().mul_(max_norm).clamp_(max=1.0))
+        clip_gradients(self.gradients, max_norm)
 
     def state(self) -> dict[str, Tensor]:
         """On the CPU."""
@@ -57,3 +56,9 @@ class Adam:
         self.exp_avg.copy_(state["exp_avg"])
         self.exp_avg_sq.copy_(state["exp_avg_sq"])
         self.num_steps = int(state["num_steps"])
+
+
+def clip_gradients(gradients: Tensor, max_norm: float) -> None:
+    """Scales `gradients` down to length `max_norm` where they are longer."""
+    norm = torch.linalg.vector_norm(gradients)
+    gradients.mul_(norm.add_(1e-6).reciprocal_().mul_(max_norm).clamp_(max=1.0))

@@ -17,20 +17,24 @@ _aten = torch.ops.aten
 
 
 class Activation(NamedTuple):
-    """forward(x) -> y, and backward(grad_y, x, y) -> grad_x."""
+    """forward(x) -> y, and backward(grad_y, x, y) -> grad_x.
+
+    Where the derivative follows from y alone, y takes x's place and grad_x that of grad_y: large layers cost more
+    for fresh memory than for the sums.
+    """
 
     forward: Callable[[Tensor], Tensor]
     backward: Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-_tanh_backward = _aten.tanh_backward.default
-_relu_backward = _aten.threshold_backward.default
+_tanh_backward = _aten.tanh_backward.grad_input
+_relu_backward = _aten.threshold_backward.grad_input
 _elu_backward = _aten.elu_backward.default
 _silu_backward = _aten.silu_backward.default
 
 ACTIVATIONS: dict[str, Activation] = {
-    "tanh": Activation(torch.tanh, lambda grad, x, y: _tanh_backward(grad, y)),
-    "relu": Activation(torch.relu, lambda grad, x, y: _relu_backward(grad, y, 0)),
+    "tanh": Activation(torch.tanh_, lambda grad, x, y: _tanh_backward(grad, y, grad_input=grad)),
+    "relu": Activation(torch.relu_, lambda grad, x, y: _relu_backward(grad, y, 0, grad_input=grad)),
     "elu": Activation(torch.nn.functional.elu, lambda grad, x, y: _elu_backward(grad, 1, 1, 1, False, x)),
     "silu": Activation(torch.nn.functional.silu, lambda grad, x, y: _silu_backward(grad, x)),
 }
@@ -64,7 +68,7 @@ class Mlp:
         """Orthogonal weights (Saxe et al. 2014), gain sqrt(2) inside and `output_gain` at the end; biases 0."""
         for index, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             last = index == len(self.weights) - 1
-            weight.copy_(_orthogonal(weight.shape, output_gain if last else math.sqrt(2), generator))
+            weight.copy_(orthogonal(weight.shape, output_gain if last else math.sqrt(2), generator))
             bias.zero_()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -156,7 +160,7 @@ def _views(sizes: Sequence[int], flat: Tensor) -> tuple[list[Tensor], list[Tenso
     return weights, biases
 
 
-def _orthogonal(shape: torch.Size, gain: float, generator: torch.Generator) -> Tensor:
+def orthogonal(shape: torch.Size, gain: float, generator: torch.Generator) -> Tensor:
     """[rows, columns] with orthonormal rows or columns, whichever are fewer, times `gain`; on the CPU."""
     rows, columns = shape
     drawn = torch.randn(max(rows, columns), min(rows, columns), generator=generator)

@@ -4,19 +4,26 @@ The web process reads this file, so it loads no torch, and Gymnasium only when a
 """
 
 import difflib
+import importlib.util
 import math
+import re
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from podracer_core.envs.allowed import allowed_packages
 from podracer_core.envs.spaces import SpaceInfo, box, check_spaces, discrete
-from podracer_core.errors import UnknownEnvironmentError
+from podracer_core.errors import EnvError, UnknownEnvironmentError
 
-Backend = Literal["batched", "gymnasium"]
-"""batched: our own arrays for all environments at once; gymnasium: the registered environment, many times."""
+Backend = Literal["batched", "mujoco", "gymnasium"]
+"""batched: our own arrays for all environments at once; mujoco: MuJoCo's threaded batch, under Gymnasium's rules;
+gymnasium: the registered environment, many times."""
 
 
 DEFAULT_NUM_ENVS = 8
+
+REPLAY_NUM_ENVS = {"ddpg": 4, "td3": 4, "sac": 4}
+"""Environments at once for algorithms whose updates, not their env steps, take the time: few, and so fresh, steps."""
 
 DEFAULTS: dict[str, dict[str, float | int | bool | str]] = {
     "ppo": {
@@ -25,7 +32,16 @@ DEFAULTS: dict[str, dict[str, float | int | bool | str]] = {
         "num_minibatches": 32,
         "norm_obs": True,
         "norm_reward": True,
-    }
+    },
+    "a2c": {
+        "optimizer": "adam",
+        "num_steps": 16,
+        "gae_lambda": 0.95,
+        "norm_adv": True,
+        "norm_obs": True,
+        "norm_reward": True,
+    },
+    "dqn": {"n_step": 3, "norm_obs": True},
 }
 """Hyperparameters by algorithm for environments that are not in the catalogue."""
 
@@ -71,8 +87,56 @@ class CatalogueEntry(BaseModel):
         return self.action_space.flat_dim
 
 
+def _locomotion(env_id: str, observations: int, actions: int, bound: float = 1.0, **changes: Any) -> CatalogueEntry:
+    """A MuJoCo body: unbounded float64 observations, actions between -bound and bound, 1,000 steps at most."""
+    unbounded = (None,) * observations
+    observation = SpaceInfo(kind="box", shape=(observations,), dtype="float64", low=unbounded, high=unbounded)
+    ppo = {
+        "learning_rate": 3e-4,
+        "num_steps": 128,
+        "num_epochs": 10,
+        "num_minibatches": 32,
+        "gamma": 0.99,
+        "gae_lambda": 0.95,
+        "norm_obs": True,
+        "norm_reward": True,
+    }
+    fields: dict[str, Any] = {
+        "kind": "locomotion",
+        "backends": ("mujoco", "gymnasium"),
+        "max_episode_steps": 1000,
+        "solved_score": None,
+        "default_env_steps": 1_000_000,
+        "default_round_env_steps": 200_000,
+        "num_envs": 16,
+        "defaults": {"ppo": ppo},
+    }
+    bounds = [-bound] * actions, [bound] * actions
+    return CatalogueEntry(id=env_id, observation_space=observation, action_space=box(*bounds), **fields | changes)
+
+
 _CLASSIC: dict[str, Any] = {"kind": "classic control", "backends": ("batched", "gymnasium")}
 _INF = math.inf
+
+_PENDULUM_REPLAY: dict[str, Any] = {
+    "learning_rate": 2e-3,
+    "buffer_size": 100_000,
+    "batch_size": 128,
+    "learning_starts": 500,
+    "gamma": 0.95,
+    "tau": 0.01,
+    "hidden_size": 64,
+}
+_MOUNTAIN_CAR_REPLAY: dict[str, Any] = {
+    "learning_rate": 1e-3,
+    "buffer_size": 100_000,
+    "batch_size": 256,
+    "learning_starts": 5_000,
+    "gamma": 0.99,
+    "n_step": 5,
+    "tau": 0.01,
+    "hidden_size": 64,
+}
 
 CATALOGUE: dict[str, CatalogueEntry] = {
     "CartPole-v1": CatalogueEntry(
@@ -95,7 +159,26 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "num_minibatches": 2,
                 "gamma": 0.98,
                 "gae_lambda": 0.8,
-            }
+            },
+            "a2c": {
+                "learning_rate": 3e-3,
+                "optimizer": "adam",
+                "num_steps": 16,
+                "gae_lambda": 0.9,
+                "ent_coef": 0.0,
+                "norm_adv": True,
+            },
+            "dqn": {
+                "learning_rate": 1e-3,
+                "train_freq": 8,
+                "utd_ratio": 0.25,
+                "batch_size": 64,
+                "n_step": 3,
+                "tau": 0.02,
+                "target_network_frequency": 1,
+                "exploration_steps": 8_000,
+                "end_e": 0.04,
+            },
         },
     ),
     "Acrobot-v1": CatalogueEntry(
@@ -121,7 +204,26 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "gamma": 0.98,
                 "gae_lambda": 0.9,
                 "norm_obs": True,
-            }
+            },
+            "a2c": {
+                "learning_rate": 3e-3,
+                "optimizer": "adam",
+                "num_steps": 16,
+                "gae_lambda": 0.9,
+                "norm_adv": True,
+                "norm_obs": True,
+            },
+            "dqn": {
+                "learning_rate": 1e-3,
+                "train_freq": 4,
+                "utd_ratio": 0.0625,
+                "batch_size": 128,
+                "n_step": 4,
+                "tau": 0.03,
+                "target_network_frequency": 1,
+                "exploration_steps": 20_000,
+                "norm_obs": True,
+            },
         },
     ),
     "MountainCar-v0": CatalogueEntry(
@@ -174,7 +276,10 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "max_grad_norm": 5.0,
                 "norm_obs": True,
                 "norm_reward": True,
-            }
+            },
+            "ddpg": _MOUNTAIN_CAR_REPLAY | {"exploration_noise": 0.5},
+            "td3": _MOUNTAIN_CAR_REPLAY | {"exploration_noise": 0.5},
+            "sac": _MOUNTAIN_CAR_REPLAY | {"ent_coef": 0.1},
         },
     ),
     "Pendulum-v1": CatalogueEntry(
@@ -197,14 +302,31 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "gamma": 0.9,
                 "gae_lambda": 0.95,
                 "norm_reward": True,
-            }
+            },
+            "ddpg": _PENDULUM_REPLAY,
+            "td3": _PENDULUM_REPLAY,
+            "sac": _PENDULUM_REPLAY,
         },
     ),
+    "HalfCheetah-v5": _locomotion("HalfCheetah-v5", 17, 6, solved_score=4800.0),
+    "Hopper-v5": _locomotion("Hopper-v5", 11, 3, solved_score=3800.0),
+    "Walker2d-v5": _locomotion("Walker2d-v5", 17, 6),
+    "Swimmer-v5": _locomotion("Swimmer-v5", 8, 2, solved_score=360.0),
+    "Ant-v5": _locomotion("Ant-v5", 105, 8, solved_score=6000.0, default_env_steps=2_000_000),
+    "Humanoid-v5": _locomotion("Humanoid-v5", 348, 17, 0.4, default_env_steps=3_000_000),
+    "HalfCheetah-v4": _locomotion("HalfCheetah-v4", 17, 6, solved_score=4800.0),
+    "Hopper-v4": _locomotion("Hopper-v4", 11, 3, solved_score=3800.0),
+    "Walker2d-v4": _locomotion("Walker2d-v4", 17, 6),
+    "Swimmer-v4": _locomotion("Swimmer-v4", 8, 2, solved_score=360.0),
+    "Ant-v4": _locomotion("Ant-v4", 27, 8, solved_score=6000.0, default_env_steps=2_000_000),
+    "Humanoid-v4": _locomotion("Humanoid-v4", 376, 17, 0.4, default_env_steps=3_000_000),
 }
 
 
 def default_num_envs(env_id: str, algorithm: str) -> int:
     """Environments that a pod of `algorithm` steps at once; what an id outside the catalogue gets too."""
+    if algorithm in REPLAY_NUM_ENVS:
+        return REPLAY_NUM_ENVS[algorithm]
     entry = CATALOGUE.get(env_id)
     return entry.num_envs if entry else DEFAULT_NUM_ENVS
 
@@ -218,6 +340,13 @@ def default_hyperparameters(env_id: str, algorithm: str) -> dict[str, float | in
 def catalogue_list() -> list[CatalogueEntry]:
     """Every entry, in the order in which a person should see them."""
     return list(CATALOGUE.values())
+
+
+def refuse_missing_packages(env_id: str) -> None:
+    """Raises EnvError where the package that steps a catalogue entry is not installed; imports nothing."""
+    entry = CATALOGUE[env_id]
+    if entry.backends[0] == "mujoco" and importlib.util.find_spec("mujoco") is None:
+        raise EnvError(f"{env_id} needs the Python package 'mujoco', which is not installed.")
 
 
 def refuse_module_id(env_id: str) -> None:
@@ -236,13 +365,23 @@ def environment_check(env_id: str) -> CatalogueEntry:
     for example because a package is missing; the text says which).
     """
     if env_id in CATALOGUE:
+        refuse_missing_packages(env_id)
         return CATALOGUE[env_id]
-    refuse_unknown_id(env_id)
+    refuse_odd_id(env_id)
+    if not allowed_packages():  # else only the probe knows every id: it may import those packages
+        refuse_unknown_id(env_id)
     from podracer_core.envs.probe import probe_environment
 
     entry = probe_environment(env_id)
     check_spaces(env_id, entry.observation_space, entry.action_space)
     return entry
+
+
+def refuse_odd_id(env_id: str) -> None:
+    """Raises UnknownEnvironmentError for what cannot be an id: those are `name` or `namespace/name`."""
+    refuse_module_id(env_id)
+    if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", env_id):
+        raise UnknownEnvironmentError(f"Environment {env_id!r} is not known. {suggestion(env_id, list(CATALOGUE))}")
 
 
 def refuse_unknown_id(env_id: str) -> None:

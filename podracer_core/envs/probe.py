@@ -1,6 +1,8 @@
 """What an environment outside the catalogue is, found out in a fresh interpreter and remembered.
 
-`python -m podracer_core.envs.probe ENV_ID` prints a JSON line: {"entry": ...} or {"error": ..., "text": ...}.
+`python -m podracer_core.envs.probe ENV_ID` prints a JSON line: {"entry": ..., "lasting": ...} or
+{"error": ..., "text": ...}. Lasting is what an id of Gymnasium's own is; a package that the operator allows may be
+somebody's work of today, so that is remembered in memory only.
 """
 
 import contextlib
@@ -15,29 +17,31 @@ from urllib.parse import quote
 from pydantic import ValidationError
 
 from podracer_core.envs.catalogue import CatalogueEntry
-from podracer_core.errors import EnvError, UnsupportedSpaceError
+from podracer_core.errors import EnvError, UnknownEnvironmentError, UnsupportedSpaceError
 
 TIMEOUT = 60.0
 """Seconds an environment may take to start; the slowest known (MuJoCo, first import) takes about 5."""
 
 _found: dict[str, CatalogueEntry] = {}
+_ERRORS = {error.__name__: error for error in (UnknownEnvironmentError, UnsupportedSpaceError)}
 
 
 def probe_environment(env_id: str) -> CatalogueEntry:
     """The entry of a registered id: from memory, from the disk, else from a subprocess.
 
     Failures are not remembered: installing what was missing helps at once.
-    Raises EnvError, UnsupportedSpaceError.
+    Raises EnvError, UnknownEnvironmentError, UnsupportedSpaceError.
     """
     entry = _found.get(env_id) or _read(env_id)
     if entry is None:
-        entry = _run(env_id)
-        _write(env_id, entry)
+        entry, lasting = _run(env_id)
+        if lasting:
+            _write(env_id, entry)
     _found[env_id] = entry
     return entry
 
 
-def _run(env_id: str) -> CatalogueEntry:
+def _run(env_id: str) -> tuple[CatalogueEntry, bool]:
     root = str(Path(__file__).parents[2])
     path = os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH")) if part)
     environ = os.environ | {"PYTHONPATH": path, "PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy"}
@@ -51,7 +55,7 @@ def _run(env_id: str) -> CatalogueEntry:
     return _answer(env_id, done)
 
 
-def _answer(env_id: str, done: "subprocess.CompletedProcess[str]") -> CatalogueEntry:
+def _answer(env_id: str, done: "subprocess.CompletedProcess[str]") -> tuple[CatalogueEntry, bool]:
     """Reads the answer among what the environment prints; a process may also die without one."""
     starts = ('{"entry"', '{"error"')
     lines = [line for line in done.stdout.splitlines() if line.startswith(starts)]
@@ -60,8 +64,8 @@ def _answer(env_id: str, done: "subprocess.CompletedProcess[str]") -> CatalogueE
         raise EnvError(f"{env_id} does not start: its process ended with code {done.returncode} ({last[:300]}).")
     answer = json.loads(lines[-1])
     if "entry" in answer:
-        return CatalogueEntry.model_validate(answer["entry"])
-    raise (UnsupportedSpaceError if answer["error"] == "UnsupportedSpaceError" else EnvError)(answer["text"])
+        return CatalogueEntry.model_validate(answer["entry"]), bool(answer["lasting"])
+    raise _ERRORS.get(answer["error"], EnvError)(answer["text"])
 
 
 def _cache_file(env_id: str) -> Path:
@@ -91,11 +95,14 @@ def _write(env_id: str, entry: CatalogueEntry) -> None:
 
 def main(env_id: str) -> None:
     """The subprocess."""
+    import gymnasium
+
     from podracer_core.envs.registered import describe, registered_spec, start
 
+    lasting = env_id in gymnasium.registry
     try:
         env = start(registered_spec(env_id))
-        answer: dict[str, object] = {"entry": describe(env).model_dump(mode="json")}
+        answer: dict[str, object] = {"entry": describe(env).model_dump(mode="json"), "lasting": lasting}
         env.close()
     except EnvError as error:
         answer = {"error": type(error).__name__, "text": str(error)}

@@ -8,13 +8,20 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-from podracer_core.envs.catalogue import CATALOGUE, CatalogueEntry, refuse_unknown_id
+from podracer_core.envs.allowed import import_allowed
+from podracer_core.envs.catalogue import CATALOGUE, CatalogueEntry, refuse_module_id, refuse_unknown_id
 from podracer_core.envs.spaces import describe_space
 from podracer_core.errors import EnvError
 
 
 def registered_spec(env_id: str) -> EnvSpec:
-    """Raises UnknownEnvironmentError, with the nearest ids."""
+    """Imports the packages that the operator allows where the id is not registered without them.
+
+    Raises UnknownEnvironmentError, with the nearest ids; EnvError where such a package cannot be imported.
+    """
+    refuse_module_id(env_id)
+    if env_id not in gymnasium.registry:
+        import_allowed()
     refuse_unknown_id(env_id)
     return gymnasium.registry[env_id]
 

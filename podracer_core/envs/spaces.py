@@ -189,4 +189,6 @@ def make_single(env_id: str, **kwargs: Any) -> "gymnasium.Env[Any, Any]":
     """The real Gymnasium environment, for playing and evaluating. `kwargs` go to gymnasium.make."""
     import gymnasium
 
-    return gymnasium.make(env_id, **kwargs)
+    from podracer_core.envs.registered import registered_spec
+
+    return gymnasium.make(registered_spec(env_id), **kwargs)

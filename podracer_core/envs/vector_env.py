@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from podracer_core.envs.catalogue import CATALOGUE, refuse_module_id
+from podracer_core.envs.catalogue import CATALOGUE, refuse_missing_packages, refuse_module_id
 
 
 class Step(NamedTuple):
@@ -74,15 +74,21 @@ class VectorEnv(ABC):
 
 
 def make_vector_env(env_id: str, num_envs: int, device: torch.device | str = "cpu") -> VectorEnv:
-    """The fastest backend for `env_id`: batched tensors where the catalogue has them, else Gymnasium's own.
+    """The fastest backend for `env_id`: batched where the catalogue has that, else Gymnasium's own.
 
     Raises UnknownEnvironmentError, UnsupportedSpaceError, EnvError (a package is missing).
     """
     refuse_module_id(env_id)
-    if env_id in CATALOGUE and "batched" in CATALOGUE[env_id].backends:
+    backend = CATALOGUE[env_id].backends[0] if env_id in CATALOGUE else "gymnasium"
+    if backend == "batched":
         from podracer_core.envs.classic_control import ClassicControl
 
         return ClassicControl(env_id, num_envs, torch.device(device))
+    if backend == "mujoco":
+        refuse_missing_packages(env_id)
+        from podracer_core.envs.locomotion import Locomotion
+
+        return Locomotion(env_id, num_envs, torch.device(device))
     from podracer_core.envs.gymnasium_env import GymnasiumVectorEnv
 
     return GymnasiumVectorEnv(env_id, num_envs, torch.device(device))

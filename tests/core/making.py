@@ -16,12 +16,12 @@ from podracer_core.spec import PodPlan
 
 def make_plan(folder: Path, env_id: str = "CartPole-v1", **changes: Any) -> PodPlan:
     """A short CartPole pod; hyperparameters among `changes` are laid over the tuned ones."""
-    overrides = changes.pop("hyperparameters", {})
-    tuned = default_hyperparameters(env_id, "ppo")
+    overrides, algorithm = changes.pop("hyperparameters", {}), changes.get("algorithm", "ppo")
+    tuned = default_hyperparameters(env_id, algorithm)
     fields: dict[str, Any] = {
         "env_id": env_id,
         "algorithm": "ppo",
-        "hyperparameters": complete("ppo", tuned, overrides).model_dump(),
+        "hyperparameters": complete(algorithm, tuned, overrides).model_dump(),
         "seed": 1,
         "num_envs": 8,
         "env_steps": 2048,
@@ -99,3 +99,25 @@ class PointEnv(GuessEnv):
     def _draw(self) -> Tensor:
         self.obs = torch.rand(self.num_envs, 1, generator=self.generator) * 2 - 1
         return self.obs
+
+
+class CreditEnv(GuessEnv):
+    """Two steps an episode: action 0 pays 0.3 now, action 1 pays 1 in the second step, whatever is done there."""
+
+    env_id = "Credit"
+    observation_dim, action_dim = 3, 2
+
+    def step(self, actions: Tensor) -> Step:
+        at = self.obs.argmax(1)
+        first = at == 0
+        reward = torch.where(first, 0.3 * (actions == 0), (at == 2).float())
+        final_obs = self._see(torch.where(first, 1 + actions, at))
+        self.obs = self._see(torch.where(first, 1 + actions, 0))
+        return Step(self.obs, reward, ~first, torch.zeros_like(first), final_obs)
+
+    def _draw(self) -> Tensor:
+        self.obs = self._see(torch.zeros(self.num_envs, dtype=torch.int64))
+        return self.obs
+
+    def _see(self, at: Tensor) -> Tensor:
+        return torch.nn.functional.one_hot(at, 3).float()

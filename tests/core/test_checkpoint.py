@@ -87,7 +87,7 @@ def agent_of(observation: SpaceInfo, action: SpaceInfo) -> Agent:
     tensors = {"actor.0.weight": np.random.randn(*shape), "actor.0.bias": np.random.randn(shape[0])}
     spaces = {"observation": observation.model_dump(), "action": action.model_dump()}
     network = {"hidden_size": 1, "num_layers": 0, "activation": "tanh"}
-    return Agent(tensors, {"env_id": "x", "spaces": spaces, "network": network})
+    return Agent(tensors, {"env_id": "x", "algorithm": "ppo", "spaces": spaces, "network": network})
 
 
 def test_actions_follow_the_space_s_start_shape_type_and_bounds() -> None:

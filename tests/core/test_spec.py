@@ -226,3 +226,28 @@ def test_a_value_of_another_kind_is_refused_not_recorded(parts: dict[str, Any], 
     with pytest.raises(SpecError) as caught:
         spec_parse({"env_id": "CartPole-v1", **parts})
     assert any(name.endswith(field) for name, _ in caught.value.errors), caught.value.errors
+
+
+def test_an_algorithm_that_cannot_choose_the_environment_s_actions_is_refused_with_those_that_can() -> None:
+    data = {"env_id": "CartPole-v1", "algorithms": [{"name": "ppo"}, {"name": "sac"}]}
+    message = errors_of(data)["algorithms.1.name"]
+    assert "sac cannot choose discrete actions" in message
+    assert "ppo" in message.split(":")[1]
+    assert "td3" not in message
+    pendulum = {"env_id": "Pendulum-v1", "algorithms": [{"name": "dqn"}]}
+    assert "those that can: ppo, a2c, ddpg, td3, sac" in errors_of(pendulum)["algorithms.0.name"]
+
+
+def test_a_replay_buffer_smaller_than_a_batch_is_refused() -> None:
+    space = {"buffer_size": {"int": [100, 5000]}, "batch_size": 128}
+    data = {"env_id": "Pendulum-v1", "algorithms": [{"name": "sac", "search_space": space}]}
+    message = errors_of(data)["algorithms.0.search_space.buffer_size"]
+    assert "100 transitions is too small for batches of 128" in message
+
+
+def test_the_entropy_coefficient_is_a_number_or_auto() -> None:
+    for space in ({"choice": ["auto", 0.2]}, {"loguniform": [0.01, 1.0]}, 0.1):
+        data = {"env_id": "Pendulum-v1", "algorithms": [{"name": "sac", "search_space": {"ent_coef": space}}]}
+        spec_parse(data)
+    data = {"env_id": "Pendulum-v1", "algorithms": [{"name": "sac", "search_space": {"ent_coef": "often"}}]}
+    assert "algorithms.0.search_space.ent_coef" in errors_of(data)

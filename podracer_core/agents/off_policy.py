@@ -1,0 +1,270 @@
+"""What learners from a replay buffer share: collecting steps, drawing minibatches, and what is kept of an agent.
+
+An iteration is some cycles of: step every environment once, then update `utd_ratio` times for each of these env
+steps. An agent from scratch acts at random for its first `learning_starts` env steps; an heir as it has learned to.
+"""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from podracer_core.agents.adam import Adam
+from podracer_core.agents.critics import Critics
+from podracer_core.agents.episodes import Episodes, EpisodeTracker
+from podracer_core.agents.learner import State, check_finite, check_fits, check_num_envs, network_shape
+from podracer_core.agents.networks import Mlp, mlp_sizes, parameter_count
+from podracer_core.agents.normaliser import ObservationNormaliser
+from podracer_core.agents.replay_buffer import Minibatch, ReplayBuffer
+from podracer_core.envs.vector_env import VectorEnv
+from podracer_core.hyperparameters import OffPolicyHyperparameters
+
+UPDATES_PER_ITERATION, CYCLES_PER_ITERATION = 32, 64
+"""At most so many, so that a pod hears soon that it should pause, and looks up seldom enough."""
+
+
+class OffPolicy(ABC):
+    """A learner and the environment it learns from. Actions inside are between -1 and 1, see `to_env`.
+
+    global_step: env steps trained so far, over all environments
+    networks: by name, flat vectors of everything that is learned, target networks included
+    optimizers: by name
+    noise_dim: standard normal numbers that `update` takes for each sample of a minibatch
+    """
+
+    algorithm: str
+    networks: dict[str, Tensor]
+    optimizers: dict[str, Adam]
+    noise_dim: int
+
+    def __init__(self, env: VectorEnv, hyperparameters: OffPolicyHyperparameters, seed: int) -> None:
+        assert env.action_low is not None
+        assert env.action_high is not None
+        self.env, self.device = env, env.device
+        self._hp = hyperparameters
+        self._centre, self._half_range = (env.action_high + env.action_low) / 2, (env.action_high - env.action_low) / 2
+        env_seed, network_seed, noise_seed = (int(s) for s in np.random.SeedSequence(seed).generate_state(3))
+        self.build(torch.Generator().manual_seed(network_seed))
+        self.generator = torch.Generator(self.device).manual_seed(noise_seed)
+        dims = env.observation_dim, env.action_dim
+        self.normaliser = ObservationNormaliser(dims[0], self.device) if hyperparameters.norm_obs else None
+        self.buffer = ReplayBuffer(hyperparameters.buffer_size, env.num_envs, *dims, self.device)
+        self.tracker = EpisodeTracker(env.num_envs)
+        self.global_step = 0
+        self._random_steps = hyperparameters.learning_starts
+        self._obs = env.reset(env_seed)
+        self._latest: tuple[Minibatch, Tensor] | None = None
+
+    def make_networks(self, generator: torch.Generator, *, actor_outputs: int, num_critics: int) -> None:
+        """The actor, the critics and their targets, each with its optimizer, into `networks` and `optimizers`."""
+        hp, env, device = self._hp, self.env, self.device
+        sizes = mlp_sizes(env.observation_dim, hp.hidden_size, hp.num_layers, actor_outputs)
+        parameters, gradients = (torch.zeros(parameter_count(sizes), device=device) for _ in range(2))
+        self.actor = Mlp(sizes, hp.activation, parameters, gradients)
+        self.actor.initialise(0.01, generator)
+        critic_sizes = mlp_sizes(env.observation_dim + env.action_dim, hp.hidden_size, hp.num_layers, 1)
+        self.critics = Critics(num_critics, critic_sizes, hp.activation, device)
+        self.critics.initialise(generator)
+        self.targets = Critics(num_critics, critic_sizes, hp.activation, device)
+        self.targets.parameters.copy_(self.critics.parameters)
+        self.networks = {
+            "actor": parameters,
+            "critics": self.critics.parameters,
+            "targets": self.targets.parameters,
+        }
+        self.optimizers = {
+            "actor": self.make_optimizer(parameters, gradients),
+            "critics": self.make_optimizer(self.critics.parameters, self.critics.gradients),
+        }
+
+    def make_target_actor(self) -> Mlp:
+        """A copy of the actor, "target_actor" among `networks`."""
+        parameters = self.networks["actor"].clone()
+        self.networks["target_actor"] = parameters
+        return Mlp(self.actor.sizes, self._hp.activation, parameters, torch.zeros_like(parameters))
+
+    def make_optimizer(self, parameters: Tensor, gradients: Tensor) -> Adam:
+        return Adam(parameters, gradients, self._hp.learning_rate, eps=1e-8)
+
+    # What an algorithm brings
+
+    @abstractmethod
+    def build(self, generator: torch.Generator) -> None:
+        """Makes the networks, their weights drawn from `generator`, and sets `networks` and `optimizers`."""
+
+    @abstractmethod
+    def explore(self, obs: Tensor, noise: Tensor) -> Tensor:
+        """obs: as the networks see it; noise: [num_envs, action_dim], standard normal. Returns actions like it."""
+
+    @abstractmethod
+    def update(self, batch: Minibatch, noise: Tensor) -> None:
+        """One gradient step of every network. noise: [batch, noise_dim], standard normal."""
+
+    @abstractmethod
+    def play(self, obs: Tensor) -> Tensor:
+        """The deterministic policy between -1 and 1; obs as the networks see it."""
+
+    @abstractmethod
+    def losses(self, batch: Minibatch, noise: Tensor) -> dict[str, Tensor]:
+        """Single numbers, of the networks as they are now."""
+
+    @abstractmethod
+    def tensors(self) -> dict[str, Tensor]:
+        """All that playing needs, by the names it has in a checkpoint."""
+
+    # One iteration
+
+    def iterate(self, remaining: float) -> Episodes:
+        """Some cycles of steps and updates. Returns the training episodes that ended.
+
+        Raises DivergedError, EnvironmentCrashedError.
+        """
+        hp, num_envs = self._hp, self.env.num_envs
+        cycles = min(max(1, int(UPDATES_PER_ITERATION / (hp.utd_ratio * num_envs))), CYCLES_PER_ITERATION)
+        shape = (cycles, num_envs, self.env.action_dim)
+        rewards, ended, seen = [], [], []
+        for noise in torch.randn(shape, generator=self.generator, device=self.device):
+            seen.append(self._obs)
+            reward, end = self._step(noise)
+            rewards.append(reward)
+            ended.append(end)
+            if self.global_step >= hp.learning_starts:
+                due = int(self.global_step * hp.utd_ratio) - int((self.global_step - num_envs) * hp.utd_ratio)
+                self._updates(due)
+        if self.normaliser:
+            self.normaliser.update(torch.cat(seen))
+        episodes = self.tracker.add(torch.stack(rewards), torch.stack(ended))
+        weights = torch.stack([network.sum() for network in self.networks.values()])
+        check_finite(episodes, weights, self.global_step, hp.learning_rate)
+        return episodes
+
+    def _step(self, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """One step of every environment into the buffer. Returns rewards and which ended, [num_envs] each."""
+        if self.global_step < self._random_steps:
+            action = torch.rand(noise.shape, generator=self.generator, device=self.device).mul_(2).sub_(1)
+        else:
+            action = self.explore(self.see(self._obs), noise)
+        step = self.env.step(self.to_env(action))
+        self.buffer.add(self._obs, action, step)
+        self._obs = step.obs
+        self.global_step += self.env.num_envs
+        return step.reward, step.terminated | step.truncated
+
+    def _updates(self, count: int) -> None:
+        hp = self._hp
+        shape = (count, hp.batch_size, self.noise_dim)
+        for noise in torch.randn(shape, generator=self.generator, device=self.device):
+            batch = self.buffer.sample(hp.batch_size, hp.gamma, hp.n_step, self.generator)
+            if self.normaliser:
+                batch = batch._replace(obs=self.see(batch.obs), next_obs=self.see(batch.next_obs))
+            self._latest = batch, noise
+            self.update(batch, noise)
+
+    def see(self, obs: Tensor) -> Tensor:
+        return self.normaliser.apply(obs) if self.normaliser else obs
+
+    def to_env(self, action: Tensor) -> Tensor:
+        """From -1 .. 1 to the environment's units."""
+        return torch.addcmul(self._centre, action, self._half_range)
+
+    def update_critics(self, batch: Minibatch, target: Tensor) -> None:
+        """One step down half the squared error from `target` [batch], summed over the critics."""
+        values = self.critics.forward_keep(torch.cat((batch.obs, batch.action), 1))
+        self.critics.backward(values.sub_(target).mul_(1.0 / len(target)))
+        self.clip_and_step(self.optimizers["critics"])
+
+    def update_deterministic_actor(self, obs: Tensor, critics: Critics) -> None:
+        """One step up the mean value of what the actor does at `obs`, by the only one of `critics`."""
+        action = self.actor.forward_keep(obs).tanh_()
+        critics.forward_keep(torch.cat((obs, action), 1))
+        upwards = torch.full((1, len(obs)), -1.0 / len(obs), device=obs.device)
+        gradient = critics.input_gradient(upwards)[:, obs.shape[1] :]
+        self.actor.backward(torch.ops.aten.tanh_backward.default(gradient, action))
+        self.clip_and_step(self.optimizers["actor"])
+
+    def clip_and_step(self, optimizer: Adam) -> None:
+        if self._hp.max_grad_norm:
+            optimizer.clip_gradients(self._hp.max_grad_norm)
+        optimizer.step()
+
+    def act(self, obs: Tensor) -> Tensor:
+        """The deterministic policy: obs [batch, observation_dim], not normalised, to environment actions."""
+        return self.to_env(self.play(self.see(obs)))
+
+    def metrics(self) -> dict[str, float]:
+        """Losses of the latest minibatch under the networks as they are now; none before the first update."""
+        if self._latest is None:
+            return {}
+        values = self.losses(*self._latest)
+        numbers = dict(zip(values, torch.stack([value.reshape(()) for value in values.values()]).tolist(), strict=True))
+        return numbers | {"learning_rate": self._hp.learning_rate}
+
+    # What is kept
+
+    def seen_tensors(self) -> dict[str, Tensor]:
+        """The observation normaliser's, by their names in a checkpoint."""
+        if not self.normaliser:
+            return {}
+        return {"obs.scale": self.normaliser.scale, "obs.shift": self.normaliser.shift}
+
+    def learned(self) -> State:
+        """What another agent can inherit, on the CPU: all networks, optimizers and the normaliser, but no experience.
+
+        A parent's replay buffer stays behind: it is large, and its rewards may be of another discount or number of
+        steps ago; the heir collects `learning_starts` env steps of its own, acting as its parent would.
+        """
+        return {
+            "algorithm": self.algorithm,
+            "shape": network_shape(self.env, self._hp) | self.extra_shape(),
+            "networks": {name: network.cpu().clone() for name, network in self.networks.items()},
+            "optimizers": {name: optimizer.state() for name, optimizer in self.optimizers.items()},
+            "obs_statistics": self.normaliser.statistics.state() if self.normaliser else None,
+        }
+
+    def extra_shape(self) -> dict[str, int]:
+        """What must be equal beyond `network_shape`."""
+        return {}
+
+    def inherit(self, learned: State) -> None:
+        """Starts from another agent's `learned`; hyperparameters stay this agent's own, the optimizers' too.
+
+        Raises CheckpointError where the networks differ.
+        """
+        check_fits(self.algorithm, network_shape(self.env, self._hp) | self.extra_shape(), learned)
+        for name, network in self.networks.items():
+            network.copy_(learned["networks"][name])
+        for name, optimizer in self.optimizers.items():
+            optimizer.load_state(learned["optimizers"][name])
+        if self.normaliser:
+            self.normaliser.load_state(learned["obs_statistics"])
+        self._random_steps = 0
+
+    def state(self) -> State:
+        """All that `load_state` needs to go on as if never interrupted, as far as replay_buffer.MAX_STATE_BYTES go."""
+        return self.learned() | {
+            "global_step": self.global_step,
+            "random_steps": self._random_steps,
+            "generator": self.generator.get_state(),
+            "env": self.env.state(),
+            "buffer": self.buffer.state(),
+            "running_return": torch.from_numpy(self.tracker.running_return.copy()),
+            "running_length": torch.from_numpy(self.tracker.running_length.copy()),
+        }
+
+    def load_state(self, state: State) -> None:
+        """Goes on from `state()`. Raises CheckpointError where it is of another network or number of environments."""
+        check_num_envs(len(state["running_return"]), self.env.num_envs)
+        self.inherit(state)
+        self.global_step, self._random_steps = state["global_step"], state["random_steps"]
+        self.generator.set_state(state["generator"])
+        self.buffer.load_state(state["buffer"])
+        self._obs = self.env.load_state(state["env"])
+        if "seed" in state["env"]:  # Gymnasium's own: their episodes cannot be saved, new ones have begun
+            return
+        self.tracker.running_return = state["running_return"].numpy().copy()
+        self.tracker.running_length = state["running_length"].numpy().copy()
+
+
+def numbered(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}

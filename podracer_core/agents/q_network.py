@@ -1,0 +1,102 @@
+"""A network that values every action, and the frozen copy that its targets come from."""
+
+import torch
+from torch import Tensor
+
+from podracer_core.agents.networks import Mlp, mlp_sizes, orthogonal, parameter_count
+
+
+class QNetwork:
+    """obs [batch, observation_dim] to values [batch, num_actions].
+
+    dueling: split the last hidden layer into a stream for the state's value and one for the actions' advantages
+        (Wang et al. 2016, arXiv 1511.06581); Q = V + A - mean A. Both lie side by side in one network that is
+        twice as wide there, with the output weights between them held at 0
+    parameters, gradients, target_parameters: [n], all layers
+    """
+
+    def __init__(
+        self,
+        *,
+        observation_dim: int,
+        num_actions: int,
+        hidden_size: int,
+        num_layers: int,
+        activation: str,
+        dueling: bool,
+        device: torch.device,
+    ) -> None:
+        self.num_actions, self.dueling = num_actions, dueling
+        sizes = mlp_sizes(observation_dim, hidden_size, num_layers, num_actions)
+        if dueling:
+            sizes[-1] += 1
+            if num_layers:
+                sizes[-2] *= 2
+        self.parameters = torch.zeros(parameter_count(sizes), device=device)
+        self.gradients = torch.zeros_like(self.parameters)
+        self.target_parameters = torch.zeros_like(self.parameters)
+        self._online = Mlp(sizes, activation, self.parameters, self.gradients)
+        self._target = Mlp(sizes, activation, self.target_parameters, torch.empty_like(self.gradients))
+        self._split = hidden_size if dueling and num_layers else None
+
+    def initialise(self, seed: int) -> None:
+        """The same weights for the same seed on every device; the target starts as a copy."""
+        generator = torch.Generator().manual_seed(seed)
+        self._online.initialise(1.0, generator)
+        if self._split is not None:
+            output, half, count = self._online.weights[-1], self._split, self.num_actions
+            output.zero_()
+            output[:half, :count] = orthogonal(torch.Size((half, count)), 1.0, generator)
+            output[half:, count:] = orthogonal(torch.Size((half, 1)), 1.0, generator)
+        self.target_parameters.copy_(self.parameters)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        return self._combined(self._online.forward(obs))
+
+    def target(self, obs: Tensor) -> Tensor:
+        return self._combined(self._target.forward(obs))
+
+    def best(self, obs: Tensor) -> Tensor:
+        """The greedy action, int64 [batch]; the state's value is the same for all of them and need not be known."""
+        return self._online.forward(obs)[:, : self.num_actions].argmax(1)
+
+    def forward_keep(self, obs: Tensor) -> Tensor:
+        """As `forward`, keeping what `backward` needs."""
+        return self._combined(self._online.forward_keep(obs))
+
+    def backward(self, gradient: Tensor) -> None:
+        """gradient: [batch, num_actions] of the loss by each value. Overwrites the gradients."""
+        if self.dueling:
+            total = gradient.sum(1, keepdim=True)
+            gradient = torch.cat((gradient - total / self.num_actions, total), 1)
+        self._online.backward(gradient)
+        if self._split is not None:
+            output = self._online.weight_gradients[-1]
+            output[: self._split, self.num_actions :] = 0
+            output[self._split :, : self.num_actions] = 0
+
+    def update_target(self, tau: float) -> None:
+        """Moves the target by the share `tau` of its distance; 1 copies."""
+        self.target_parameters.lerp_(self.parameters, tau)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """By the names of a checkpoint: `q` ranks the actions, by value or, dueling, by advantage; `value` is the
+        end of the other stream, on what `q`'s earlier layers make of an observation."""
+        named = {f"q.{name}": tensor for name, tensor in self._online.tensors().items()}
+        if not self.dueling:
+            return named
+        last, count, half = len(self._online.weights) - 1, self.num_actions, self._split
+        weight, bias = named[f"q.{last}.weight"], named[f"q.{last}.bias"]
+        named[f"q.{last}.weight"], named[f"q.{last}.bias"] = weight[:count, :half], bias[:count]
+        named[f"value.{last}.weight"], named[f"value.{last}.bias"] = weight[count:, half or 0 :], bias[count:]
+        if half is not None:
+            weight, bias = named[f"q.{last - 1}.weight"], named[f"q.{last - 1}.bias"]
+            named[f"q.{last - 1}.weight"], named[f"q.{last - 1}.bias"] = weight[:half], bias[:half]
+            named[f"value.{last - 1}.weight"], named[f"value.{last - 1}.bias"] = weight[half:], bias[half:]
+        return named
+
+    def _combined(self, out: Tensor) -> Tensor:
+        if not self.dueling:
+            return out
+        advantage, value = out[:, : self.num_actions], out[:, self.num_actions :]
+        return advantage - advantage.mean(1, keepdim=True) + value
