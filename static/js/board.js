@@ -1,6 +1,6 @@
 // The leaderboard: rank with its change, agent, score, interval on one common axis, how sure the order is.
 import { h, refill, s, setText } from "./dom.js";
-import { aligned, changes, number, percent } from "./format.js";
+import { aligned, certainty, changes, number } from "./format.js";
 
 function change(item) {
   if (item.rank_change === null) return h("span", { class: "new", title: "new on the leaderboard" }, "new");
@@ -79,6 +79,6 @@ export class Board {
         h("a", { class: "name", href: `/agents/${item.agent}/` }, item.name), " ", h("span", { class: "tag" }, item.algorithm), descent(item)),
       h("td", { class: "num score" }, aligned(item.score), h("div", { class: "sub" }, plusMinus(item))),
       h("td", { class: "ivcell" }, interval(item, axis, target)),
-      h("td", { class: "num" }, item.beats_next === null ? "–" : item.beats_next > 0.99 ? "> 99 %" : percent(item.beats_next)));
+      h("td", { class: "num" }, item.beats_next === null ? "–" : certainty(item.beats_next)));
   }
 }

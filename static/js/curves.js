@@ -7,10 +7,16 @@ const DRAW_EVERY_MS = 100;
 const REBUILD_EVERY_MS = 400;
 const KEPT_LATENCIES = 500;
 const AXIS_TITLES = { steps: "env steps, ancestors' included", time: "seconds since the start" };
+const LOG_TICKS = { steps: "~s", time: ",~g" };
 const HOVER = "<b>%{fullData.name}</b><br>%{y:,.4~g} at %{x:,.4~s}<extra></extra>";
 
 const line = (color, width) => ({
   type: "scatter", mode: "lines", line: { color, width }, connectgaps: false, hovertemplate: HOVER,
+});
+
+// Ticks at 1, 2 and 5 of each power of ten, written out: 0.5, 1, 2, 5, 10. On a phone Plotly thins them out.
+const logTicks = (axis, element) => ({
+  tickformat: LOG_TICKS[axis], ...(element.clientWidth < 480 ? { nticks: 3 } : { dtick: "D2" }),
 });
 
 export class Curves {
@@ -49,7 +55,17 @@ export class Curves {
     layout.xaxis.title = { ...layout.xaxis.title, text: AXIS_TITLES[axis] };
     layout.uirevision = `${axis} ${scale}`;
     if (target === null) delete layout.shapes;
-    return fitted(layout, this.element);
+    const fit = fitted(layout, this.element);
+    return scale === "log" ? { ...fit, xaxis: { ...fit.xaxis, ...logTicks(axis, this.element) } } : fit;
+  }
+
+  // Plotly measures nothing that is hidden: once it is seen, it fits itself in.
+  setShown(shown) {
+    const figure = this.element.closest("figure");
+    if (figure.hidden === !shown) return;
+    figure.hidden = !shown;
+    if (shown && !this.busy) this.rebuild();
+    if (shown && this.element.data) Plotly.Plots.resize(this.element);
   }
 
   setView(name, value) {

@@ -6,9 +6,17 @@ const rows = $("[data-rows]");
 const template = $("template[data-row]");
 const about = $("[data-about]");
 const environment = form.elements.env_id;
-const touched = new Set();
-let known = environment.value;
+// Written into the form, so that a page that comes back with errors still knows what a person typed.
+const touched = new Set(form.elements.touched.value.split(" ").filter(Boolean));
+let known = environment.value.trim();
+let arriving = null;
+let held = false;
 let rowNumber = rows.children.length;
+
+function touch(name) {
+  touched.add(name);
+  form.elements.touched.value = [...touched].join(" ");
+}
 
 function rowAdd(values = {}) {
   const row = template.content.firstElementChild.cloneNode(true);
@@ -41,6 +49,8 @@ function defaultsFill(defaults) {
   for (const [name, value] of Object.entries(defaults.fields)) {
     if (!touched.has(name)) form.elements[name].value = value;
   }
+  // A name that was only offered belongs to another environment; an empty one is named after the new.
+  if (!touched.has("name")) form.elements.name.value = "";
   if (touched.has("space")) return;
   rows.replaceChildren();
   for (const row of defaults.rows) rowAdd(row);
@@ -65,23 +75,49 @@ async function environmentLook(fill) {
   }
 }
 
+// Fetch the defaults of another environment; `arriving` is there for as long as they are not.
+function environmentFollow() {
+  const id = environment.value.trim();
+  if (id === known) return;
+  known = id;
+  const coming = environmentLook(true).catch(() => {
+    if (coming !== arriving) return;
+    known = null;
+    problemShow("Its defaults did not arrive; press the button again to fetch them.");
+  }).finally(() => {
+    if (coming === arriving) arriving = null;
+  });
+  arriving = coming;
+}
+
+// What is sent belongs to the environment that is named: a button pressed at once waits for the defaults.
+async function submitHold(submitter) {
+  if (held) return;
+  held = true;
+  while (arriving) await arriving;
+  held = false;
+  if (known !== null) form.requestSubmit(submitter);
+}
+
 form.addEventListener("input", (event) => {
   const name = event.target.name ?? "";
-  touched.add(name.startsWith("space-") ? "space" : name);
+  touch(name.startsWith("space-") ? "space" : name);
 });
-environment.addEventListener("change", () => {
-  if (environment.value === known) return;
-  known = environment.value;
-  environmentLook(true);
+environment.addEventListener("change", environmentFollow);
+form.addEventListener("submit", (event) => {
+  environmentFollow();
+  if (!arriving) return;
+  event.preventDefault();
+  submitHold(event.submitter);
 });
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
   if ("addRow" in button.dataset) {
-    touched.add("space");
+    touch("space");
     $("[name=space-name]", rowAdd()).focus();
   } else if ("removeRow" in button.dataset) {
-    touched.add("space");
+    touch("space");
     button.closest("tr").remove();
     $("[data-add-row]").focus();
   }

@@ -5,7 +5,8 @@ import { count, number } from "./format.js";
 const SHOWN = innerWidth < 600 ? 5 : 10;
 const ORDER = { RUNNING: 0, QUEUED: 1, FAILED: 2, FINISHED: 2, STOPPED: 2 };
 
-function where(pod) {
+function where(pod, paused) {
+  if (paused && pod.status === "QUEUED") return "paused";
   if (pod.worker) return `${pod.worker}${pod.slot === null ? "" : ` · ${pod.slot}`}`;
   return pod.status === "QUEUED" ? `waits for a ${pod.device === "cuda" ? "GPU" : "CPU"} slot` : "–";
 }
@@ -18,17 +19,22 @@ function steps(pod) {
     h("span", { class: "sub" }, text)];
 }
 
-function row(pod, color) {
-  const retries = pod.attempt > 1 ? ` · attempt ${pod.attempt}` : "";
+// A pause begins a new attempt too, but only what was lost is retried.
+function retried({ losses }) {
+  if (!losses) return "";
+  return losses === 1 ? " · retried once" : ` · retried ${losses} times`;
+}
+
+function row(pod, color, paused) {
   return h("tr", { class: pod.status },
     h("td", {}, h("span", { class: `chip ${color === undefined ? "" : `c${color % 12}`}`, "aria-hidden": "true" }),
-      h("a", { href: `/agents/${pod.agent}/` }, pod.agent_name), h("div", { class: "sub" }, `${pod.strategy}${retries}`)),
+      h("a", { href: `/agents/${pod.agent}/` }, pod.agent_name), h("div", { class: "sub" }, `${pod.strategy}${retried(pod)}`)),
     h("td", {}, h("span", { class: `state ${pod.status}` }, h("b", {}, pod.status))),
     h("td", {}, steps(pod), pod.reason && h("div", { class: pod.status === "FAILED" ? "why" : "sub" }, pod.reason)),
     h("td", { class: "num opt return" }, number(pod.episodic_return)),
     h("td", { class: "num score" }, number(pod.score)),
     h("td", { class: "num opt" }, pod.status === "RUNNING" ? count(pod.env_steps_per_second) : "–"),
-    h("td", { class: "sub opt" }, where(pod)));
+    h("td", { class: "sub opt" }, where(pod, paused)));
 }
 
 export class Pods {
@@ -47,7 +53,8 @@ export class Pods {
     this.store = store;
     const colors = new Map(store.leaderboard.map((item) => [item.agent, item.color]));
     const pods = [...store.pods.values()].sort((a, b) => ORDER[a.status] - ORDER[b.status] || Number(b.id) - Number(a.id));
-    refill(this.body, (this.all ? pods : pods.slice(0, SHOWN)).map((pod) => row(pod, colors.get(pod.agent))));
+    const paused = store.tournament.status === "PAUSED";
+    refill(this.body, (this.all ? pods : pods.slice(0, SHOWN)).map((pod) => row(pod, colors.get(pod.agent), paused)));
     this.empty.hidden = pods.length > 0;
     this.button.hidden = pods.length <= SHOWN;
     this.button.textContent = this.all ? "Show fewer" : `Show all ${pods.length} pods`;

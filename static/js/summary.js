@@ -1,16 +1,28 @@
 // The head of the tournament's page and its four tiles.
 import { $, $$, h, setText, sparkline } from "./dom.js";
-import { count, duration, margin, number, percent, plural, relative, roughly, scaled } from "./format.js";
+import { count, duration, margin, number, percent, relative, roughly, scaled } from "./format.js";
 
 const big = (element, figure, rest) => element.replaceChildren(figure, " ", h("small", {}, rest));
 
-function goal(t) {
+// How near the best score is to the target, as target_progress of podracer_core/tournament/stopping.py tells it.
+function targetShare({ target_score: target, best_score: best, sparkline: history }) {
+  const first = history[0] ?? best;
+  if (best === null) return 0;
+  if (best >= target) return 1;
+  return target > 0 && first >= 0 ? best / target : (best - first) / (target - first);
+}
+
+// The rule that is furthest along, with its share from 0 to 1; of equals the target.
+export function goal(t) {
   const { stop } = t.spec;
-  if (t.target_score !== null) return `Towards the target of ${number(t.target_score)}`;
-  if (stop.pods) return `Towards ${plural(stop.pods, "pod")}`;
-  if (stop.env_steps) return `Towards ${count(stop.env_steps)} env steps`;
-  if (stop.hours) return `Towards ${duration(stop.hours * 3600)}`;
-  return "Progress";
+  const hours = t.seconds / 3600;
+  const rules = [
+    t.target_score !== null && [`Towards the target of ${number(t.target_score)}`, targetShare(t)],
+    stop.pods && [`Pods ${count(t.pods.FINISHED)} of ${count(stop.pods)}`, t.pods.FINISHED / stop.pods],
+    stop.env_steps && [`Env steps ${count(t.env_steps)} of ${count(stop.env_steps)}`, t.env_steps / stop.env_steps],
+    stop.hours && [`Time ${duration(t.seconds)} of ${duration(stop.hours * 3600)}`, hours / stop.hours],
+  ].filter(Boolean).map(([title, share]) => ({ title, share: Math.min(1, Math.max(0, share || 0)) }));
+  return rules.sort((a, b) => b.share - a.share)[0] ?? { title: "Progress", share: t.progress };
 }
 
 function remaining(t) {
@@ -37,10 +49,12 @@ export function whenText(t) {
 function tiles(t) {
   big($("[data-best]"), number(t.best_score), t.best_score === null ? "no agent yet" : `${margin(t, "best_score")} · ${t.best_agent_name}`);
   $("[data-spark]").replaceChildren(...[sparkline(t.sparkline)].filter(Boolean));
-  setText($("[data-goal-title]"), goal(t));
-  big($("[data-goal]"), t.progress === null ? "–" : percent(t.progress), remaining(t));
-  $("[data-bar]").setAttribute("aria-valuenow", Math.floor((t.progress ?? 0) * 100));
-  $("[data-bar] i").style.width = `${(t.progress ?? 0) * 100}%`;
+  const { title, share } = goal(t);
+  setText($("[data-goal-title]"), title);
+  big($("[data-goal]"), share === null ? "–" : percent(share), remaining(t));
+  $("[data-bar]").setAttribute("aria-valuenow", Math.round((share ?? 0) * 100));
+  $("[data-bar]").setAttribute("aria-label", title);
+  $("[data-bar] i").style.width = `${(share ?? 0) * 100}%`;
   const average = t.seconds > 0 ? t.env_steps / t.seconds : 0;
   const [rate, unit] = scaled(t.status === "RUNNING" ? t.env_steps_per_second : average);
   big($("[data-rate]"), `${rate} ${unit}`.trim(), t.status === "RUNNING" ? "env steps/s" : "env steps/s on average");

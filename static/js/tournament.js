@@ -49,11 +49,22 @@ function show() {
     summaryShow(store.tournament);
     sizeShow();
     lineageFollow();
+    curvesShow();
   }
   if (dirty.has("leaderboard") || dirty.has("tournament")) board.render(store.leaderboard, store.tournament);
-  if (dirty.has("pods") || dirty.has("leaderboard")) pods.render(store);
+  if (["pods", "leaderboard", "tournament"].some((part) => dirty.has(part))) pods.render(store);
   if (dirty.has("events")) events.render(store.events);
   dirty.clear();
+}
+
+// Axes without a line say nothing: a sentence stands in for them, unless lines are about to come.
+function curvesShow() {
+  const { status } = store.tournament;
+  const empty = $("[data-curves-empty]");
+  empty.hidden = store.curves.size > 0 || status === "RUNNING";
+  setText(empty, status === "DRAFT" ? "The curves grow here once the tournament has started." : "No pod has left a curve.");
+  $("[data-curve-tools]").hidden = !empty.hidden;
+  curves.setShown(empty.hidden);
 }
 
 // The line of descent is asked for when there is a new champion.

@@ -2,7 +2,7 @@
 
 import psutil
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.browser.conftest import until
 from tests.stack import Stack, wait_for
@@ -78,6 +78,41 @@ def test_another_environment_brings_its_defaults_but_not_over_what_was_typed(pag
     page.get_by_label("Environment").fill("Blackjck-v1")
     page.get_by_label("Environment").press("Tab")
     expect(page.locator("#id_env_id-error")).to_contain_text("Did you mean")
+
+
+def test_a_button_pressed_at_once_waits_for_the_defaults_of_another_environment(page: Page, stack: Stack) -> None:
+    page.goto("/tournaments/new/?preset=cartpole-sprint")
+    page.wait_for_load_state("networkidle")
+    held: list[Route] = []
+    page.route("**/new/environment/**", lambda route: held.append(route))
+    page.get_by_label("Environment").fill("Pendulum-v1")
+    page.get_by_role("button", name="Save as draft").click()
+    expect(page.get_by_label("Name")).to_have_value("CartPole sprint")
+    wait_for(lambda: page.evaluate("true") and held, 10, "the defaults being asked for")
+    held[0].continue_()
+    expect(page.get_by_role("heading", name="Pendulum-v1 tournament")).to_be_visible()
+    spec = stack.api("GET", f"/tournaments/{page.url.rstrip('/').rpartition('/')[2]}")["spec"]
+    assert (spec["env_id"], spec["stop"]["score"]) == ("Pendulum-v1", -200)
+
+
+def test_what_was_typed_before_an_error_is_still_kept_after_it(page: Page) -> None:
+    page.goto("/tournaments/new/")
+    page.get_by_label("Name").fill("mine")
+    page.get_by_label("Environment").fill("Pendulm-v1")
+    page.get_by_role("button", name="Start tournament").click()
+    expect(page.get_by_role("alert").filter(has_text="does not hold")).to_be_visible()
+    page.get_by_label("Environment").fill("Pendulum-v1")
+    page.get_by_label("Environment").press("Tab")
+    expect(page.get_by_label("Target score")).to_have_value("-200")
+    expect(page.get_by_label("Name")).to_have_value("mine")
+
+
+def test_a_draft_shows_sentences_instead_of_empty_axes(page: Page, stack: Stack) -> None:
+    page.goto(f"/tournaments/{draft(stack)}/")
+    expect(page.get_by_text("The curves grow here once the tournament has started.")).to_be_visible()
+    expect(page.get_by_role("figure", name="Learning curves")).to_be_hidden()
+    expect(page.get_by_role("button", name="Start")).to_be_visible()
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
 
 
 def test_rows_of_the_search_space_can_be_added_and_removed(page: Page, stack: Stack) -> None:
@@ -179,6 +214,9 @@ def test_curves_can_be_looked_at_in_every_way(page: Page, finished: str) -> None
     plot = "document.querySelector('[data-plot]')"
     until(page, f"{plot}.layout?.xaxis.type === 'log' && {plot}.layout.xaxis.title.text.startsWith('seconds')")
     until(page, f"{plot}.data.find((trace) => trace.meta.role === 'ghosts').x.length === 0")
+    ticks = page.locator("[data-plot] .xtick text").all_text_contents()
+    assert {tick.lstrip("0.")[0] for tick in ticks} <= {"1", "2", "5"}
+    assert len(set(ticks)) == len(ticks)
 
 
 def test_an_agents_page_draws_returns_losses_and_episodes(page: Page, stack: Stack, finished: str) -> None:

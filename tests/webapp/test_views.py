@@ -106,6 +106,12 @@ def test_a_form_that_does_not_hold_comes_back_with_input_and_error(owner: Client
     assert not Tournament.objects.exists()
 
 
+def test_a_form_that_comes_back_knows_what_was_typed(owner: Client) -> None:
+    assert 'name="touched" value=""' in owner.get("/tournaments/new/").content.decode()
+    answer = owner.post("/tournaments/new/", typed(pool_size="0") | {"touched": 'name "space"'})
+    assert 'name="touched" value="name &quot;space&quot;"' in answer.content.decode()
+
+
 def test_a_device_that_no_worker_has_is_refused_beside_its_field(owner: Client) -> None:
     answer = owner.post("/tournaments/new/", typed(device="cuda"))
     assert answer.status_code == 422

@@ -64,12 +64,6 @@ def setting(value: Any) -> str:
     return sentences.setting(value)
 
 
-@register.filter
-def percent(share: float | None) -> str:
-    """A share of 1 in per cent."""
-    return "–" if share is None else f"{math.floor(share * 100 + 1e-9)} %"
-
-
 @register.simple_tag
 def sparkline(values: Sequence[float | None], width: int = 120, height: int = 28) -> SafeString:
     """The values as a line over the whole width; nothing for fewer than one."""

@@ -1,0 +1,92 @@
+"""What the tournament's page says of its figures and pods, run by the browser's own engine."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+
+GOAL = """async (tournament) => {
+  const { goal } = await import("/static/js/summary.js");
+  return goal(tournament);
+}"""
+
+PERCENT = """async (shares) => {
+  const { percent } = await import("/static/js/format.js");
+  return shares.map(percent);
+}"""
+
+ROW = """async ([status, pod]) => {
+  const { Pods } = await import("/static/js/pods.js");
+  const [body, empty, button] = ["tbody", "p", "button"].map((tag) => document.createElement(tag));
+  new Pods(body, empty, button).render({ tournament: { status }, leaderboard: [], pods: new Map([["7", pod]]) });
+  return body.textContent;
+}"""
+
+
+def goal(page: Page, best: float | None, history: list[float], target: float | None = 475, **stop: float) -> Any:
+    page.goto("/")
+    tournament = {
+        "target_score": target,
+        "best_score": best,
+        "sparkline": history,
+        "progress": None,
+        "pods": {"FINISHED": 2},
+        "env_steps": 30_000,
+        "seconds": 90,
+        "spec": {"stop": stop},
+    }
+    return page.evaluate(GOAL, tournament)
+
+
+def test_the_progress_stands_under_the_rule_that_is_furthest_along(page: Page) -> None:
+    assert goal(page, -0.09, [-0.09], pods=50) == {"title": "Pods 2 of 50", "share": 0.04}
+    assert goal(page, 380, [95, 380], pods=50) == {"title": "Towards the target of 475", "share": 0.8}
+    assert goal(page, None, [], None, env_steps=40_000)["title"] == "Env steps 30 k of 40 k"
+    assert goal(page, None, [], None, hours=0.05) == {"title": "Time 1 min 30 s of 3 min", "share": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("best", "history", "target", "share"),
+    [(-500, [-1100, -500], -200, 2 / 3), (-3, [-2], 10, 0), (12, [3, 12], 10, 1), (None, [], 10, 0), (0, [0], 10, 0)],
+)
+def test_the_way_to_the_target_is_never_negative_nor_above_all_of_it(
+    page: Page, best: float | None, history: list[float], target: float, share: float
+) -> None:
+    assert goal(page, best, history, target)["share"] == pytest.approx(share)
+
+
+def test_shares_are_rounded_as_in_the_events_and_never_up_to_all(page: Page) -> None:
+    page.goto("/")
+    assert page.evaluate(PERCENT, [0, 0.626, 0.625, 0.99, 0.991, 1]) == [
+        "0 %",
+        "63 %",
+        "62 %",
+        "99 %",
+        "> 99 %",
+        "100 %",
+    ]
+
+
+def pod(**values: Any) -> dict[str, Any]:
+    numbers = {"env_steps": 0, "episodic_return": None, "score": None, "env_steps_per_second": 0}
+    names = {"id": "7", "agent": "1", "agent_name": "k7f2", "strategy": "fresh", "status": "QUEUED", "worker": ""}
+    return {**numbers, **names, "attempt": 1, "losses": 0, "device": "cpu", "slot": None, **values}
+
+
+def row(page: Page, status: str, **values: Any) -> str:
+    page.goto("/")
+    return str(page.evaluate(ROW, [status, pod(**values)]))
+
+
+def test_a_pod_says_how_often_it_was_retried_and_nothing_of_pauses(page: Page) -> None:
+    assert "attempt" not in row(page, "RUNNING", attempt=2)
+    assert "retried" not in row(page, "RUNNING", attempt=2)
+    assert "fresh · retried once" in row(page, "RUNNING", attempt=3, losses=1)
+    assert "fresh · retried 2 times" in row(page, "RUNNING", attempt=3, losses=2)
+
+
+def test_a_queued_pod_of_a_paused_tournament_waits_for_nothing(page: Page) -> None:
+    assert "waits for a CPU slot" in row(page, "RUNNING")
+    assert row(page, "PAUSED").endswith("paused")
