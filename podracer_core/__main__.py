@@ -229,7 +229,7 @@ def _run(plan: PodPlan, *, quiet: bool) -> PodResult:
     from podracer_core.device import flush_denormals
     from podracer_core.pod import Pod
 
-    flush_denormals()
+    flush_denormals(True)
     told = [Directive.CONTINUE]
 
     def end_round(signum: int, frame: Any) -> None:
@@ -251,6 +251,7 @@ def _run(plan: PodPlan, *, quiet: bool) -> PodResult:
                 _tell(_progress_line(message))
     finally:
         signal.signal(signal.SIGINT, previous)
+        flush_denormals(False)
     raise AssertionError("a pod ends with its result")
 
 

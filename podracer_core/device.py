@@ -20,12 +20,12 @@ def resolve_device(name: str) -> torch.device:
     return device
 
 
-def flush_denormals() -> None:
+def flush_denormals(on: bool = True) -> None:
     """For processes that only train: Adam's tiniest moments would otherwise cost ten times as much.
 
     It holds for all arithmetic of the calling thread's process from then on, so a library does not do it by itself.
     """
-    torch.set_flush_denormal(True)
+    torch.set_flush_denormal(on)
 
 
 def _available() -> str:

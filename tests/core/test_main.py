@@ -185,3 +185,11 @@ def test_ctrl_c_ends_the_round_with_a_score_and_a_file(tmp_path: Path) -> None:
     assert process.returncode == 0
     assert json.loads(stdout)["episodes"] == 100
     assert out.exists()
+
+
+def test_training_leaves_the_arithmetic_of_its_process_as_it_was() -> None:
+    from podracer_core.__main__ import main
+
+    assert main(["train", "--env", "CartPole-v1", "--env-steps", "256", "--json"]) == 0
+    smallest = float("5e-324")
+    assert smallest * 1.0 > 0
