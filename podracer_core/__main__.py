@@ -29,6 +29,7 @@ from podracer_core.hyperparameters import (
 )
 from podracer_core.limits import MOST_EPISODE_STEPS, most_threads
 from podracer_core.progress import Directive, Evaluation, Log, Outcome, PodResult, Progress
+from podracer_core.sentences import sentence
 from podracer_core.spec import PodPlan
 
 NOT_BUILT_COMMANDS = ("tournament", "play", "export")
@@ -199,7 +200,7 @@ def _hyperparameter_problem(algorithm: str, detail: Any) -> str:
     if detail["type"] == "extra_forbidden":
         known = ", ".join(ALGORITHMS[algorithm].model_fields)
         return f"{algorithm} has no hyperparameter {name!r}; it has {known}."
-    return f"{name}={detail['input']}: {detail['msg']}."
+    return f"{name}={detail['input']}: {sentence(detail)}."
 
 
 def _check_writable(out: Path) -> None:

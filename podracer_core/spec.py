@@ -1,13 +1,10 @@
 """TournamentSpec and PodPlan: what a user asks for and what a pod is told.
 
-The form, the API, TOML and JSON files and the engine all validate with the models here. `spec_parse` is the
-edge: what it returns is complete (defaults filled in for the environment) and can be trusted inside.
+The form, the API, TOML and JSON files and the engine all validate with the models here; what comes from outside
+goes through `spec_parse`.
 """
 
-import json
 import math
-import tomllib
-from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
@@ -21,27 +18,22 @@ from pydantic import (
 )
 
 from podracer_core.envs import catalogue
-from podracer_core.errors import PodracerError, SpecError
+from podracer_core.errors import SpecError
 from podracer_core.hyperparameters import (
     ALGORITHMS,
-    DECISIVE,
     NOT_BUILT,
     Value,
-    algorithm_problem,
-    batch_problem,
     complete,
 )
 from podracer_core.search_space import SearchSpace
 from podracer_core.sentences import sentence
 
-MAX_SPEC_BYTES = 256 * 1024
 CONFIRM_EPISODES = 100
 """A reached target score ends a tournament only when this many further episodes confirm it."""
 
 DEFAULT_STOP_PODS = 50
 
 ScoreKind = Literal["mean", "iqm", "lower_bound"]
-Device = Literal["auto", "cpu", "cuda"]
 
 
 def _built(what: str, built: tuple[str, ...], named: tuple[str, ...]) -> BeforeValidator:
@@ -182,7 +174,7 @@ class StopSpec(_Part):
 
 
 class TournamentSpec(_Part):
-    """One experiment, as DESIGN.md section 4 writes it. Build with `spec_parse`, which fills in the defaults."""
+    """One experiment, as DESIGN.md section 4 writes it. Build with `spec_parse`, which fills in defaults."""
 
     name: str = Field("", max_length=120)
     env_id: str = Field(min_length=1, max_length=200)
@@ -246,170 +238,3 @@ class PodPlan(_Part):
     resume_from: str | None = None
     directory: str
     lineage: dict[str, Any] = Field(default_factory=dict)
-
-
-def spec_parse(data: Any) -> TournamentSpec:
-    """The complete specification that `data`, read from JSON, TOML or a form, describes.
-
-    Raises SpecError with every error found, each naming its field.
-    """
-    if not isinstance(data, Mapping):
-        raise SpecError([("", f"a specification is a table of fields, got {type(data).__name__}")])
-    env_id = data.get("env_id")
-    if not isinstance(env_id, str) or not env_id:
-        raise SpecError([("env_id", "name the environment, for example CartPole-v1")])
-    entry, errors = _environment(env_id)
-    spec = None
-    try:
-        spec = TournamentSpec.model_validate(_with_defaults(data, entry))
-    except ValidationError as error:
-        errors += [item for detail in _causes(error) for item in _field_errors(detail)]
-    if spec and entry:
-        errors += [*_batch_errors(spec), *_stop_errors(spec, entry), *_algorithm_errors(spec, entry)]
-    if errors or spec is None:
-        raise SpecError(errors)
-    return spec
-
-
-def spec_parse_json(body: bytes) -> TournamentSpec:
-    """`spec_parse` of a JSON document. Raises SpecError also for one that is too large or not strict JSON."""
-    return spec_parse(_read(body, "JSON", lambda text: json.loads(text, parse_constant=_refuse_constant)))
-
-
-def spec_parse_toml(body: bytes) -> TournamentSpec:
-    """`spec_parse` of a TOML document. Raises SpecError also for one that is too large or not TOML."""
-    return spec_parse(_read(body, "TOML", tomllib.loads))
-
-
-def _read(body: bytes, kind: str, loads: Callable[[str], Any]) -> Any:
-    if len(body) > MAX_SPEC_BYTES:
-        raise SpecError([("", f"the specification has {len(body):,} bytes; at most {MAX_SPEC_BYTES:,} are read")])
-    try:
-        return loads(body.decode())
-    except (ValueError, RecursionError) as error:
-        raise SpecError([("", f"this is not valid {kind}: {error}")]) from None
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number that JSON has")
-
-
-def _environment(env_id: str) -> tuple[catalogue.CatalogueEntry | None, list[tuple[str, str]]]:
-    try:
-        return catalogue.environment_check(env_id), []
-    except PodracerError as error:
-        return None, [("env_id", str(error))]
-
-
-def _with_defaults(data: Mapping[str, Any], entry: catalogue.CatalogueEntry | None) -> dict[str, Any]:
-    """`data` with what depends on the environment filled in where the user left it out."""
-    filled = dict(data)
-    env_id = str(data["env_id"])
-    if entry is None:
-        return filled
-    if not filled.get("name"):
-        filled["name"] = f"{env_id} tournament"[:120]
-    if filled.get("round") in (None, {}):
-        filled["round"] = {"env_steps": entry.default_round_env_steps}
-    if filled.get("stop") is None:
-        filled["stop"] = {"pods": DEFAULT_STOP_PODS, "score": entry.solved_score}
-    if not filled.get("algorithms"):
-        filled["algorithms"] = data.get("algorithms", [{"name": "ppo"}])
-    if isinstance(filled["algorithms"], list):
-        filled["algorithms"] = [_with_default_space(part, env_id) for part in filled["algorithms"]]
-    return filled
-
-
-def _with_default_space(part: Any, env_id: str) -> Any:
-    if not isinstance(part, Mapping) or "search_space" in part:
-        return part
-    name = part.get("name", "ppo")
-    if not isinstance(name, str) or name not in ALGORITHMS:
-        return part
-    return {**part, "search_space": default_search_space(name, env_id)}
-
-
-def default_search_space(algorithm: str, env_id: str) -> dict[str, Any]:
-    """What is searched when the user names nothing: those of SEARCHED that the algorithm has."""
-    tuned = complete(algorithm, catalogue.default_hyperparameters(env_id, algorithm)).model_dump()
-    return {
-        name: space_around(tuned[name]) for name, space_around in SEARCHED.items() if isinstance(tuned.get(name), float)
-    }
-
-
-def _factor_of_two(value: float) -> dict[str, Any]:
-    return {"loguniform": [float(f"{value / 2:.2g}"), float(f"{min(value * 2, 1.0):.2g}")]}
-
-
-SEARCHED: dict[str, Callable[[float], dict[str, Any]]] = {
-    "learning_rate": _factor_of_two,
-    "gae_lambda": lambda value: {"uniform": [round(max(0.0, value - 0.05), 3), round(min(1.0, value + 0.02), 3)]},
-    "ent_coef": lambda value: {"uniform": [0.0, round(max(2 * value, 0.01), 3)]},
-    "tau": _factor_of_two,
-    "exploration_noise": lambda value: {"uniform": [round(value / 2, 3), round(min(2 * value, 1.0), 3)]},
-}
-"""What a tournament searches by default: hyperparameter -> the space around its tuned value."""
-
-
-def _batch_errors(spec: TournamentSpec) -> list[tuple[str, str]]:
-    """Refuses a space of which some draw makes no batch."""
-    errors = []
-    for index, part in enumerate(spec.algorithms):
-        space = spec.search_space(part.name)
-        worst = {name: decide(space[name].extremes) for name, decide in DECISIVE.items() if name in space}
-        problem = batch_problem(worst, spec.num_envs(part.name))
-        if problem:
-            errors.append((f"algorithms.{index}.search_space.{problem[0]}", problem[1]))
-    return errors
-
-
-def _stop_errors(spec: TournamentSpec, entry: catalogue.CatalogueEntry) -> list[tuple[str, str]]:
-    target = spec.stop.score
-    if target is not None and entry.max_score is not None and target > entry.max_score:
-        return [("stop.score", f"{target:g} can never be met: {spec.env_id} gives at most {entry.max_score:g}")]
-    return []
-
-
-def _algorithm_errors(spec: TournamentSpec, entry: catalogue.CatalogueEntry) -> list[tuple[str, str]]:
-    names = [part.name for part in spec.algorithms]
-    misfits = [
-        (f"algorithms.{index}.name", problem)
-        for index, name in enumerate(names)
-        if (problem := algorithm_problem(name, entry.action_kind))
-    ]
-    return misfits + [
-        (f"algorithms.{index}.name", f"{name} is listed twice; put both spaces into one")
-        for index, name in enumerate(names)
-        if name in names[:index]
-    ]
-
-
-def _causes(error: ValidationError) -> list[Any]:
-    """The error's entries without "too short" of a list that is only short because its members did not hold."""
-    details = error.errors()
-    return [
-        detail
-        for detail in details
-        if detail["type"] != "too_short"
-        or not any(other["loc"][: len(detail["loc"])] == detail["loc"] and other is not detail for other in details)
-    ]
-
-
-def _field_errors(detail: Any) -> list[tuple[str, str]]:
-    """One pydantic error as (field, message) pairs; a SpecError raised inside keeps its own fields."""
-    path = ".".join(str(part) for part in detail["loc"])
-    inner = detail.get("ctx", {}).get("error")
-    if isinstance(inner, SpecError):
-        return [(f"{path}.{field}" if path else field, message) for field, message in inner.errors]
-    if detail["type"] == "extra_forbidden":
-        return [(path, f"there is no field {detail['loc'][-1]!r} here{_known_fields(detail['loc'][:-1])}")]
-    return [(path, sentence(detail))]
-
-
-def _known_fields(path: tuple[Any, ...]) -> str:
-    model: Any = TournamentSpec
-    for part in path:
-        if isinstance(part, int):
-            continue
-        model = AlgorithmSpec if part == "algorithms" else model.model_fields[part].annotation
-    return f"; there are {', '.join(model.model_fields)}"

@@ -11,13 +11,8 @@ from hypothesis import strategies as st
 from podracer_core.envs.catalogue import CATALOGUE
 from podracer_core.errors import SpecError
 from podracer_core.hyperparameters import ALGORITHMS, complete
-from podracer_core.spec import (
-    MAX_SPEC_BYTES,
-    TournamentSpec,
-    spec_parse,
-    spec_parse_json,
-    spec_parse_toml,
-)
+from podracer_core.spec import TournamentSpec
+from podracer_core.spec_parse import MAX_SPEC_BYTES, spec_parse, spec_parse_json, spec_parse_toml
 from podracer_core.tournament.generator import fresh
 
 FIELDS = ALGORITHMS["ppo"].model_fields

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connections
 
-from podracer_core.spec import spec_parse
+from podracer_core.spec_parse import spec_parse
 from webapp.tournaments import services
 from webapp.tournaments.models import Tournament
 from workers.machine import Machine

@@ -19,7 +19,8 @@ from ninja.security.http import HttpAuthBase
 from podracer_core.envs.catalogue import catalogue_list
 from podracer_core.errors import SpecError
 from podracer_core.sentences import sentence
-from podracer_core.spec import TournamentSpec, spec_parse_json, spec_parse_toml
+from podracer_core.spec import TournamentSpec
+from podracer_core.spec_parse import spec_parse_json, spec_parse_toml
 from webapp.tournaments import curves, schemas, selectors, services, strict_json
 from webapp.tournaments.downloads import download
 from webapp.tournaments.errors import TournamentError

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podracer_core.hyperparameters import ARCHITECTURE, batch_problem, complete
-from podracer_core.spec import TournamentSpec, spec_parse
+from podracer_core.spec import TournamentSpec
+from podracer_core.spec_parse import spec_parse
 from podracer_core.tournament.generator import Parent, exploit, fresh, generate, pick_by_rank
 from podracer_core.tournament.leaderboard import Entry
 

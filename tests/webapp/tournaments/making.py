@@ -7,7 +7,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
 from podracer_core.progress import Outcome, PodResult, Progress
-from podracer_core.spec import spec_parse
+from podracer_core.spec_parse import spec_parse
 from podracer_core.tournament.statistics import summarise
 from webapp.tournaments import orchestrator, services, storage
 from webapp.tournaments.endings import StoredFiles
