@@ -126,7 +126,17 @@ def save_agent(path: str | Path, tensors: Mapping[str, Array], metadata: Mapping
         for key in METADATA_KEYS
     }
     contiguous = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
-    write_atomically(Path(path), save(contiguous, header))
+    write_atomically(Path(path), _ordered(save(contiguous, header)))
+
+
+def _ordered(data: bytes) -> bytes:
+    """The same file with its metadata in one order: the same agent gives the same bytes, and so the same SHA-256."""
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)  # tensors begin at a multiple of 8 bytes
+    return len(text).to_bytes(8, "little") + text + data[8 + length :]
 
 
 def load_agent(path: str | Path) -> Agent:

@@ -187,3 +187,12 @@ def test_a_training_state_comes_back_and_a_damaged_or_foreign_one_is_refused(tmp
     for name in ("other.pt", "cut.pt", "none.pt"):
         with pytest.raises(CheckpointError, match=name):
             load_state(tmp_path / name)
+
+
+def test_the_same_agent_gives_the_same_bytes(tmp_path: Path) -> None:
+    """The order of metadata in a file is drawn anew in each process unless it is set."""
+    learner = learner_of("CartPole-v1")
+    written = [save_learner(learner, "CartPole-v1", tmp_path / f"{index}.safetensors") for index in range(8)]
+    assert len({path.read_bytes() for path in written}) == 1
+    with safe_open(written[0], "np") as file:
+        assert set(file.metadata()) == set(METADATA_KEYS)
