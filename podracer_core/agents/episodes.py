@@ -1,9 +1,11 @@
 """Cuts the rewards of a vectorised environment into episodes."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor
 
 
@@ -21,6 +23,17 @@ class EpisodeTracker:
     def __init__(self, num_envs: int) -> None:
         self.running_return = np.zeros(num_envs)
         self.running_length = np.zeros(num_envs, dtype=np.int64)
+
+    def state(self) -> dict[str, Tensor]:
+        """What `load_state` needs to go on with the running episodes."""
+        return {
+            "running_return": torch.from_numpy(self.running_return.copy()),
+            "running_length": torch.from_numpy(self.running_length.copy()),
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        self.running_return = state["running_return"].numpy().copy()
+        self.running_length = state["running_length"].numpy().copy()
 
     def add(self, reward: Tensor, ended: Tensor) -> Episodes:
         """reward, ended: [num_steps, num_envs], the next steps. Returns the episodes that ended in them."""

@@ -248,8 +248,7 @@ class OffPolicy(ABC):
             "generator": self.generator.get_state(),
             "env": self.env.state(),
             "buffer": self.buffer.state(),
-            "running_return": torch.from_numpy(self.tracker.running_return.copy()),
-            "running_length": torch.from_numpy(self.tracker.running_length.copy()),
+            **self.tracker.state(),
         }
 
     def load_state(self, state: State) -> None:
@@ -262,8 +261,7 @@ class OffPolicy(ABC):
         self._obs = self.env.load_state(state["env"])
         if "seed" in state["env"]:  # Gymnasium's own: their episodes cannot be saved, new ones have begun
             return
-        self.tracker.running_return = state["running_return"].numpy().copy()
-        self.tracker.running_length = state["running_length"].numpy().copy()
+        self.tracker.load_state(state)
 
 
 def numbered(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -130,8 +130,7 @@ class OnPolicy:
             "generator": self.generator.get_state(),
             "env": self.env.state(),
             "reward_sums": self.scaler.sums.cpu().clone() if self.scaler else None,
-            "running_return": torch.from_numpy(self.tracker.running_return.copy()),
-            "running_length": torch.from_numpy(self.tracker.running_length.copy()),
+            **self.tracker.state(),
         }
 
     def load_state(self, state: State) -> None:
@@ -145,8 +144,7 @@ class OnPolicy:
             return
         if self.scaler and state["reward_sums"] is not None:
             self.scaler.sums.copy_(state["reward_sums"])
-        self.tracker.running_return = state["running_return"].numpy().copy()
-        self.tracker.running_length = state["running_length"].numpy().copy()
+        self.tracker.load_state(state)
 
     def _shape(self) -> dict[str, Any]:
         return network_shape(self.env, self.hp)
