@@ -56,8 +56,10 @@ function tiles(t) {
   $("[data-bar]").setAttribute("aria-label", title);
   $("[data-bar] i").style.width = `${(share ?? 0) * 100}%`;
   const average = t.seconds > 0 ? t.env_steps / t.seconds : 0;
-  const [rate, unit] = scaled(t.status === "RUNNING" ? t.env_steps_per_second : average);
-  big($("[data-rate]"), `${rate} ${unit}`.trim(), t.status === "RUNNING" ? "env steps/s" : "env steps/s on average");
+  // Between two short pods nothing has a rate yet; what was reached so far says more than 0.
+  const live = t.status === "RUNNING" && t.env_steps_per_second > 0;
+  const [rate, unit] = scaled(live ? t.env_steps_per_second : average);
+  big($("[data-rate]"), `${rate} ${unit}`.trim(), live ? "env steps/s" : "env steps/s on average");
   setText($("[data-steps]"), `${count(t.env_steps)} steps so far`);
   const { pods } = t;
   big($("[data-pods]"), String(pods.FINISHED), `finished · ${pods.RUNNING} running`);
