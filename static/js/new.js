@@ -6,12 +6,14 @@ const rows = $("[data-rows]");
 const template = $("template[data-row]");
 const about = $("[data-about]");
 const environment = form.elements.env_id;
+const algorithms = form.elements.algorithms;
 // Written into the form, so that a page that comes back with errors still knows what a person typed.
 const touched = new Set(form.elements.touched.value.split(" ").filter(Boolean));
 let known = environment.value.trim();
 let arriving = null;
 let held = false;
 let rowNumber = rows.children.length;
+let defaultRows = [];
 
 function touch(name) {
   touched.add(name);
@@ -28,8 +30,22 @@ function rowAdd(values = {}) {
     const field = $(`[name="space-${name}"]`, row);
     if (field) field.value = value;
   }
+  if (!values.algorithm) rowAlgorithmSet(row, chosen()[0]);
+  rowSuggest(row);
   rows.append(row);
   return row;
+}
+
+const chosen = () => [...algorithms.selectedOptions].map((option) => option.value);
+const rowAlgorithm = (row) => $("[name=space-algorithm]", row).value;
+
+function rowAlgorithmSet(row, name) {
+  if (name) $("[name=space-algorithm]", row).value = name;
+}
+
+// The names offered while one is typed are the algorithm's own.
+function rowSuggest(row) {
+  $("[name=space-name]", row).setAttribute("list", `hyperparameters-${rowAlgorithm(row)}`);
 }
 
 function problemShow(message) {
@@ -51,9 +67,25 @@ function defaultsFill(defaults) {
   }
   // A name that was only offered belongs to another environment; an empty one is named after the new.
   if (!touched.has("name")) form.elements.name.value = "";
-  if (touched.has("space")) return;
-  rows.replaceChildren();
-  for (const row of defaults.rows) rowAdd(row);
+  if (!touched.has("space")) rows.replaceChildren();
+  rowsFollow();
+}
+
+// The rows are those of the chosen algorithms: of one that leaves they go, of one that comes its defaults appear.
+function rowsFollow() {
+  const names = chosen();
+  for (const row of [...rows.children]) if (!names.includes(rowAlgorithm(row))) row.remove();
+  const present = new Set([...rows.children].map(rowAlgorithm));
+  for (const row of defaultRows) if (names.includes(row.algorithm) && !present.has(row.algorithm)) rowAdd(row);
+}
+
+// Only algorithms that can choose the environment's actions are offered; PPO always can.
+function algorithmsOffer(names) {
+  for (const option of algorithms.options) {
+    option.disabled = !names.includes(option.value);
+    if (option.disabled) option.selected = false;
+  }
+  if (!chosen().length) algorithms.value = names[0];
 }
 
 async function environmentLook(fill) {
@@ -67,6 +99,8 @@ async function environmentLook(fill) {
     problemShow(answer.error);
     return;
   }
+  defaultRows = answer.rows;
+  algorithmsOffer(answer.algorithms);
   if (fill) {
     problemShow("");
     defaultsFill(answer);
@@ -104,6 +138,10 @@ form.addEventListener("input", (event) => {
   touch(name.startsWith("space-") ? "space" : name);
 });
 environment.addEventListener("change", environmentFollow);
+algorithms.addEventListener("change", rowsFollow);
+rows.addEventListener("change", (event) => {
+  if (event.target.name === "space-algorithm") rowSuggest(event.target.closest("tr"));
+});
 form.addEventListener("submit", (event) => {
   environmentFollow();
   if (!arriving) return;

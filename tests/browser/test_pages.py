@@ -235,3 +235,26 @@ def test_the_first_stop_of_the_keyboard_skips_to_the_content(context: BrowserCon
     page.goto("/")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+
+
+def test_the_search_space_follows_the_chosen_algorithms(page: Page, stack: Stack) -> None:
+    page.goto("/tournaments/new/?preset=cartpole-sprint")
+    page.wait_for_load_state("networkidle")
+    listed = page.get_by_label("Algorithms", exact=True)
+    assert listed.evaluate("list => [...list.options].filter(o => o.disabled).map(o => o.value)") == [
+        "ddpg",
+        "td3",
+        "sac",
+    ]
+    rows = page.locator("[data-rows] [name=space-algorithm]")
+    listed.select_option(["ppo", "dqn"])
+    expect(page.locator("[data-rows] tr")).not_to_have_count(3)
+    assert set(rows.evaluate_all("all => all.map(one => one.value)")) == {"ppo", "dqn"}
+    listed.select_option(["dqn"])
+    assert set(rows.evaluate_all("all => all.map(one => one.value)")) == {"dqn"}
+    page.get_by_role("button", name="Add a hyperparameter").click()
+    assert rows.last.input_value() == "dqn"
+    page.get_by_role("button", name="Save as draft").click()
+    expect(page.get_by_role("button", name="Start")).to_be_visible()
+    spec = stack.api("GET", f"/tournaments/{page.url.rstrip('/').rpartition('/')[2]}")["spec"]
+    assert [part["name"] for part in spec["algorithms"]] == ["dqn"]

@@ -7,7 +7,7 @@ from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podracer_core.spec import spec_parse, spec_parse_toml
+from podracer_core.spec_parse import spec_parse, spec_parse_toml
 from webapp.tournaments import forms
 from webapp.tournaments.presets import PRESETS
 from webapp.tournaments.spec_file import spec_toml
@@ -205,3 +205,11 @@ def test_a_specification_survives_its_toml_file(name: str, seed: int, rate: floa
     algorithms = [{"name": "ppo", "search_space": space}]
     spec = spec_parse({"name": name, "env_id": "CartPole-v1", "seed": seed, "algorithms": algorithms})
     assert spec_parse_toml(spec_toml(spec.model_dump(mode="json")).encode()) == spec
+
+
+def test_a_row_for_an_algorithm_that_does_not_take_part_is_refused_not_dropped() -> None:
+    data = typed()
+    data.setlist("algorithms", ["a2c"])
+    form = submitted(data)
+    assert form.spec is None
+    assert all("ppo does not take part (chosen: a2c)" in row.errors[0] for row in form.rows)

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from podracer_core.spec import spec_parse, spec_parse_toml
+from podracer_core.spec_parse import spec_parse, spec_parse_toml
 from tests.webapp.test_forms import typed
 from webapp.tournaments import services
 from webapp.tournaments.models import Agent, Pod, Tournament

@@ -13,7 +13,8 @@ from django.http import QueryDict
 from podracer_core.errors import SpecError
 from podracer_core.hyperparameters import ALGORITHMS
 from podracer_core.search_space import KINDS
-from podracer_core.spec import TournamentSpec, default_search_space, spec_parse
+from podracer_core.spec import TournamentSpec
+from podracer_core.spec_parse import default_search_space, spec_parse
 
 PATHS = {
     "name": "name",
@@ -87,6 +88,7 @@ class TournamentForm(forms.Form):
     env_id = _text("Environment", "From the list, or any other Gymnasium id.", numeric=False, list="environments")
     algorithms = forms.CharField(
         required=False,
+        help_text="Several with Ctrl or ⌘.",
         widget=forms.SelectMultiple(
             choices=[(name, name) for name in ALGORITHMS],
             attrs={"size": min(len(ALGORITHMS), 6)},
@@ -132,11 +134,26 @@ class TournamentForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         assert isinstance(self.data, QueryDict)
+        self._refuse_strays(algorithms_typed(self.data))
         try:
             self.spec = spec_parse(spec_typed(self.data, self.rows))
         except SpecError as error:
             self.add_spec_errors(error)
+        self._say_space()
+        if self.errors:
+            self.spec = None
         return dict(self.cleaned_data)
+
+    def _refuse_strays(self, chosen: Sequence[str]) -> None:
+        """A row for an algorithm that does not take part would be dropped in silence."""
+        for row in self.rows:
+            if row.algorithm not in chosen:
+                names = ", ".join(chosen) or "none"
+                row.errors.append(f"{row.algorithm} does not take part (chosen: {names}); choose it or remove the row.")
+
+    def _say_space(self) -> None:
+        if any(row.errors for row in self.rows) or self.space_errors:
+            self.add_error(None, "The search space does not hold; see below.")
 
     def add_spec_errors(self, error: SpecError) -> None:
         """Put each error beside the field that it is about."""
@@ -151,8 +168,6 @@ class TournamentForm(forms.Form):
                 self.space_errors.append(f"{dotted.rsplit('.', 1)[-1]}: {message}")
             else:
                 self.add_error(None, f"{dotted}: {message}" if dotted else sentence)
-        if any(row.errors for row in self.rows) or self.space_errors:
-            self.add_error(None, "The search space does not hold; see below.")
 
     def _row(self, dotted: str) -> SpaceRow | None:
         found = re.fullmatch(r"algorithms\.(\d+)\.search_space\.([^.]+)(\..*)?", dotted)

@@ -10,8 +10,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from podracer_core.envs import catalogue
 from podracer_core.errors import PodracerError, SpecError
-from podracer_core.hyperparameters import ALGORITHMS
-from podracer_core.spec import MAX_SPEC_BYTES, TournamentSpec, spec_parse, spec_parse_toml
+from podracer_core.hyperparameters import ALGORITHMS, algorithm_problem
+from podracer_core.spec import TournamentSpec
+from podracer_core.spec_parse import MAX_SPEC_BYTES, spec_parse, spec_parse_toml
 from webapp.tournaments import charts, forms, selectors, services
 from webapp.tournaments.models import Agent, Tournament
 from webapp.tournaments.presets import PRESETS, preset_find
@@ -132,11 +133,13 @@ def environment_defaults(request: HttpRequest) -> JsonResponse:
         message = error.errors[0][1] if isinstance(error, SpecError) else str(error)
         return JsonResponse({"error": message}, status=422)
     initial = forms.initial_of(spec.model_dump(mode="json"))
+    # Of every algorithm: the page shows those that are chosen, and adds them as others are.
     rows = [row for algorithm in ALGORITHMS for row in forms.default_rows(algorithm, env_id)]
     return JsonResponse(
         {
             "about": environment_about(entry),
             "fields": {name: initial[name] for name in ("stop_score", "round_env_steps", "stop_pods")},
+            "algorithms": [name for name in ALGORITHMS if algorithm_problem(name, entry.action_kind) is None],
             "rows": [{"algorithm": r.algorithm, "name": r.name, "kind": r.kind, "values": r.values} for r in rows],
         }
     )
@@ -175,9 +178,12 @@ def tournament_detail(request: HttpRequest, tournament_id: int) -> HttpResponse:
     return render(request, "tournaments/detail.html", context)
 
 
-def _num_envs(spec: Mapping[str, Any]) -> int:
+def _num_envs(spec: Mapping[str, Any]) -> str:
+    """How many environments a pod steps at once: one number, or from the fewest to the most of its algorithms."""
     parsed = TournamentSpec.model_validate(spec)
-    return parsed.num_envs(parsed.algorithms[0].name)
+    counts = sorted({parsed.num_envs(part.name) for part in parsed.algorithms})
+    text = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
+    return f"{text} environment{'' if counts == [1] else 's'}"
 
 
 @require_safe
