@@ -1,4 +1,4 @@
-"""python -m podracer_core: train an agent, evaluate one, list environments; no web, no database.
+"""python -m podracer_core: train an agent, evaluate one, run a tournament, list environments; no web, no database.
 
 torch is loaded only by `train`, once its arguments hold.
 """
@@ -28,11 +28,12 @@ from podracer_core.hyperparameters import (
     complete,
 )
 from podracer_core.limits import MOST_EPISODE_STEPS, most_threads
+from podracer_core.local import command as local
 from podracer_core.progress import Directive, Evaluation, Log, Outcome, PodResult, Progress
 from podracer_core.sentences import sentence
 from podracer_core.spec import PodPlan
 
-NOT_BUILT_COMMANDS = ("tournament", "play", "export")
+NOT_BUILT_COMMANDS = ("play", "export")
 BAD_INPUT, FAILED = 2, 1
 
 
@@ -52,7 +53,9 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         if arguments and arguments[0] in NOT_BUILT_COMMANDS:
-            raise CommandError(f"The command {arguments[0]!r} is not built yet; available: train, evaluate, envs.")
+            raise CommandError(
+                f"The command {arguments[0]!r} is not built yet; available: train, evaluate, tournament, envs."
+            )
         options = _parser().parse_args(arguments)
         command: Callable[[argparse.Namespace], int] = options.command
         return command(options)
@@ -66,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m podracer_core", description="Train and play deep-RL agents.")
-    commands = parser.add_subparsers(required=True, metavar="{train,evaluate,envs}")
+    commands = parser.add_subparsers(required=True, metavar="{train,evaluate,tournament,envs}")
     train = commands.add_parser("train", help="train one agent")
     train.set_defaults(command=_train)
     train.add_argument("--env", required=True, help="environment id, for example CartPole-v1")
@@ -86,6 +89,9 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--episodes", type=_positive, default=100)
     evaluate.add_argument("--seed", type=_natural, default=1)
     evaluate.add_argument("--json", action="store_true")
+    tournament = commands.add_parser("tournament", help="run a whole tournament on this machine's cores, no server")
+    tournament.set_defaults(command=_tournament)
+    local.add_arguments(tournament, _positive)
     envs = commands.add_parser("envs", help="list the environments of the catalogue")
     envs.set_defaults(command=_envs)
     envs.add_argument("--json", action="store_true")
@@ -155,8 +161,7 @@ def _plan(options: argparse.Namespace, directory: str) -> PodPlan:
     num_envs = options.num_envs or catalogue.default_num_envs(entry.id, options.algorithm)
     if num_envs > 65_536:
         raise CommandError(f"--num-envs {num_envs} is too many; at most 65536.")
-    if options.threads > most_threads():
-        raise CommandError(f"--threads {options.threads} is too many for this machine; at most {most_threads()}.")
+    _check_threads(options.threads)
     problem = batch_problem(hyperparameters.model_dump(), num_envs)
     if problem:
         raise CommandError(f"{problem[1][0].upper()}{problem[1][1:]}.")
@@ -175,6 +180,11 @@ def _plan(options: argparse.Namespace, directory: str) -> PodPlan:
         target_score=target,
         directory=directory,
     )
+
+
+def _check_threads(threads: int) -> None:
+    if threads > most_threads():
+        raise CommandError(f"--threads {threads} is too many for this machine; at most {most_threads()}.")
 
 
 def _hyperparameters(algorithm: str, env_id: str, assignments: list[str]) -> Hyperparameters:
@@ -355,6 +365,14 @@ def _episode(env: Any, agent: Any, seed: int) -> tuple[float, int]:
         length += 1
         ended = terminated or truncated or length >= most_steps
     return episodic_return, length
+
+
+# tournament
+
+
+def _tournament(options: argparse.Namespace) -> int:
+    _check_threads(options.threads)
+    return local.run(options)
 
 
 # envs

@@ -1,5 +1,7 @@
 """When a tournament is over, and how far it has come."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from podracer_core.spec import StopSpec
@@ -34,6 +36,18 @@ def stop_reason(stop: StopSpec, standing: Standing) -> str | None:
     if stop.patience is not None and standing.since_best >= stop.patience:
         return f"No new best score in {stop.patience:,} pods."
     return None
+
+
+def repeated_failure(reasons: Sequence[str | None], times: int) -> str | None:
+    """The latest reason, where the last `times` pods that ended all failed for it; numbers in it may differ.
+
+    reasons: why each pod that ended failed, in the order of ending; None for one that finished
+    """
+    latest = reasons[-times:]
+    if len(latest) < times or None in latest:
+        return None
+    kinds = {re.sub(r"-?\d[\d.,e+-]*", "#", reason or "") for reason in latest}
+    return latest[-1] if len(kinds) == 1 else None
 
 
 def budget_progress(stop: StopSpec, standing: Standing) -> float | None:

@@ -5,9 +5,9 @@ Called with the tournament's row locked.
 
 from itertools import pairwise
 
-from podracer_core.tournament import leaderboard, statistics, updater
+from podracer_core.tournament import leaderboard, sentences, statistics, updater
 from podracer_core.tournament.generator import Parent
-from webapp.tournaments import events, sentences
+from webapp.tournaments import events
 from webapp.tournaments.models import Agent, LeaderboardEntry, Pod, Tournament
 
 COLORS = 12
@@ -114,18 +114,5 @@ def _say_entered(
 
 
 def _say_refused(tournament: Tournament, pod: Pod, agent: Agent, decision: updater.Update) -> None:
-    if decision.verdict is updater.Verdict.INVALID:
-        why = "it has no valid score"
-    elif decision.verdict is updater.Verdict.FAMILY_FULL:
-        why = "its ancestor's share of the leaderboard is full of better agents"
-    else:
-        last = decision.leaderboard[-1]
-        why = f"the last on the leaderboard has {sentences.number(last.score)}"
-    shown = "nothing" if agent.score is None else sentences.number(agent.score)
-    events.record(
-        tournament.pk,
-        "agent_rejected",
-        f"{agent.name} scored {shown} and does not enter: {why}.",
-        agent=agent,
-        pod=pod,
-    )
+    text = sentences.rejected(agent.name, agent.score, decision)
+    events.record(tournament.pk, "agent_rejected", text, agent=agent, pod=pod)

@@ -1,13 +1,13 @@
 """How pods and tournaments end, and what is kept of them. Called with the tournament's and the pod's rows locked."""
 
-import re
 from dataclasses import dataclass
 
 from django.db.models import Count, Q, Sum
 
 from podracer_core.progress import Evaluation, Outcome, PodResult
-from podracer_core.tournament.stopping import Standing, stop_reason
-from webapp.tournaments import board, clock, dispatch, events, sentences
+from podracer_core.tournament import sentences
+from podracer_core.tournament.stopping import Standing, repeated_failure, stop_reason
+from webapp.tournaments import board, clock, dispatch, events
 from webapp.tournaments.models import Agent, Pod, PodLogLine, Tournament
 
 MAX_LOSSES = 3
@@ -45,15 +45,7 @@ def _end_finished(tournament: Tournament, pod: Pod, result: PodResult, files: St
     board.consider(tournament, pod, agent)
     target = tournament.parsed_spec.stop.score
     if target is not None and result.confirmation is not None:
-        confirmed = result.confirmation.score >= target
-        shown = sentences.score(
-            result.confirmation.score, result.confirmation.score_low, result.confirmation.score_high
-        )
-        text = (
-            f"{agent.name} {'holds' if confirmed else 'misses'} the target of {sentences.number(target)}: "
-            f"{shown} over {result.confirmation.episodes} further episodes."
-        )
-        kind = "target_confirmed" if confirmed else "target_missed"
+        kind, text = sentences.confirmed(agent.name, target, result.confirmation)
         events.record(tournament.pk, kind, text, agent=agent, pod=pod)
 
 
@@ -232,10 +224,8 @@ def running_seconds(tournament: Tournament) -> float:
 
 
 def _repeated_failure(tournament: Tournament, times: int) -> str | None:
-    """The reason that the last `times` ended pods all failed for; numbers in it may differ."""
+    """As `stopping.repeated_failure`, of the tournament's pods."""
     ended = tournament.pods.filter(status__in=(Pod.Status.FINISHED, Pod.Status.FAILED))
     latest = list(ended.order_by("-finished_at", "-pk").values_list("status", "reason")[:times])
-    if len(latest) < times or any(status != Pod.Status.FAILED for status, _ in latest):
-        return None
-    kinds = {re.sub(r"-?\d[\d.,e+-]*", "#", reason) for _, reason in latest}
-    return str(latest[0][1]) if len(kinds) == 1 else None
+    reasons = [reason if status == Pod.Status.FAILED else None for status, reason in reversed(latest)]
+    return repeated_failure(reasons, times)

@@ -7,7 +7,6 @@ refused with PodLostError once another attempt or an end has come in between. Le
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from random import Random
 from typing import Any
 
 from django.db import transaction
@@ -15,8 +14,9 @@ from django.db.models import Count, Q, Sum
 from django.db.models.functions import Now
 
 from podracer_core.progress import Directive, PodResult, Progress
-from podracer_core.spec import TournamentSpec
+from podracer_core.tournament.budgets import round_budgets
 from podracer_core.tournament.generator import Offspring, generate
+from podracer_core.tournament.names import agent_name
 from webapp.tournaments import board, clock, dispatch, endings, events
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import PodLostError
@@ -27,9 +27,6 @@ LEASE = timedelta(seconds=10)
 
 RING_AGAIN = timedelta(seconds=2)
 """A pod that waits longer, while slots are free, is rung for again."""
-
-NAME_LETTERS = "abcdefghjkmnpqrstuvwxyz"
-NAME_DIGITS = "23456789"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ def _fill(tournament: Tournament, served: int = 0) -> int:
         room = min(room, spec.stop.pods - counts["finished"] - counts["active"])
     if room <= 0:
         return 0
-    budgets = _budgets(spec, room, counts["spent"] + counts["promised"])
+    budgets = round_budgets(spec, room, counts["spent"] + counts["promised"])
     if not budgets:
         return 0
     parents = board.parents_available(tournament)
@@ -95,24 +92,6 @@ def _fill(tournament: Tournament, served: int = 0) -> int:
     return len(budgets)
 
 
-def _budgets(spec: TournamentSpec, room: int, taken: int) -> list[int | None]:
-    """Env steps for each of at most `room` new pods. A tournament's budget of which `taken` are spent or promised is
-    shared out among them where it is too short for whole rounds, so that the last pods are scored as well.
-    """
-    whole = spec.round.env_steps
-    if spec.stop.env_steps is None:
-        return [whole] * room
-    budgets: list[int | None] = []
-    for pods_to_come in range(room, 0, -1):
-        left = spec.stop.env_steps - taken
-        if left <= 0:
-            break
-        share = -(-left // pods_to_come)
-        budgets.append(min(whole, share) if whole else share)
-        taken += budgets[-1] or 0
-    return budgets
-
-
 def _create_pod(
     tournament: Tournament, offspring: Offspring, parents: list[Agent], device_kind: str, budget: int | None
 ) -> Pod:
@@ -121,7 +100,7 @@ def _create_pod(
     agent = Agent.objects.create(
         tournament=tournament,
         index=index,
-        name=_agent_name(tournament, index),
+        name=agent_name(str(tournament.pk), index, _NamesOf(tournament)),
         algorithm=offspring.algorithm,
         hyperparameters=offspring.hyperparameters,
         seed=offspring.seed,
@@ -138,14 +117,14 @@ def _create_pod(
     return pod
 
 
-def _agent_name(tournament: Tournament, index: int) -> str:
-    """Four signs that can be said and told apart, another for each agent of the tournament."""
-    rng = Random(f"{tournament.pk}/{index}")
-    for length in (4, 4, 4, 4, 5, 6, 7, 8):
-        name = rng.choice(NAME_LETTERS) + "".join(rng.choices(NAME_LETTERS + NAME_DIGITS, k=length - 1))
-        if not Agent.objects.filter(tournament=tournament, name=name).exists():
-            return name
-    return f"n{index}"
+class _NamesOf:
+    """The names that a tournament's agents have."""
+
+    def __init__(self, tournament: Tournament) -> None:
+        self._agents = tournament.agents
+
+    def __contains__(self, name: object) -> bool:
+        return self._agents.filter(name=name).exists()
 
 
 def _device_kind(device: str) -> str:

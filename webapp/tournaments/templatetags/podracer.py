@@ -8,7 +8,8 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from webapp.tournaments import selectors, sentences
+from podracer_core.tournament import sentences
+from webapp.tournaments import selectors
 
 register = template.Library()
 

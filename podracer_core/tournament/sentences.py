@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from podracer_core.progress import Evaluation
+from podracer_core.tournament.updater import Update, Verdict
+
 
 def number(value: float) -> str:
     """A score as people read it: thousands with commas, small ones with two decimals at most, a real minus sign."""
@@ -54,6 +57,29 @@ def entered(
     if displaced and beats_next is not None:
         sure = f", better than {displaced} with {certainty(beats_next)} certainty"
     return f"{name} {place}: {score_text}{sure}. {descends}"
+
+
+def rejected(name: str, value: float | None, decision: Update) -> str:
+    """Why a scored agent does not enter the leaderboard."""
+    if decision.verdict is Verdict.INVALID:
+        why = "it has no valid score"
+    elif decision.verdict is Verdict.FAMILY_FULL:
+        why = "its ancestor's share of the leaderboard is full of better agents"
+    else:
+        why = f"the last on the leaderboard has {number(decision.leaderboard[-1].score)}"
+    shown = "nothing" if value is None else number(value)
+    return f"{name} scored {shown} and does not enter: {why}."
+
+
+def confirmed(name: str, target: float, confirmation: Evaluation) -> tuple[str, str]:
+    """The kind of event, and what the further episodes say of an agent that reached the target."""
+    holds = confirmation.score >= target
+    shown = score(confirmation.score, confirmation.score_low, confirmation.score_high)
+    text = (
+        f"{name} {'holds' if holds else 'misses'} the target of {number(target)}: "
+        f"{shown} over {confirmation.episodes} further episodes."
+    )
+    return "target_confirmed" if holds else "target_missed", text
 
 
 def retried(name: str, worker: str, env_steps: int) -> str:

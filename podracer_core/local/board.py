@@ -1,0 +1,60 @@
+"""The leaderboard without a server: the updater's decision carried out and told."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+from podracer_core.local.records import AgentRecord, BoardRow, TournamentRecord
+from podracer_core.spec import TournamentSpec
+from podracer_core.tournament import sentences, statistics, updater
+
+
+def consider(
+    spec: TournamentSpec, agents: Mapping[int, AgentRecord], tournament: TournamentRecord, agent: AgentRecord
+) -> updater.Update:
+    """Lets the updater decide about a scored agent; `tournament` has the leaderboard that follows."""
+    present = [agents[row.agent].entry for row in tournament.leaderboard]
+    size, share = spec.leaderboard.size, spec.leaderboard.max_per_ancestor
+    decision = updater.update(present, agent.entry, size=size, max_per_ancestor=share)
+    if decision.rank is not None:
+        tournament.leaderboard = _rows(tournament.leaderboard, decision, spec.leaderboard.score)
+        if decision.rank == 1:
+            tournament.best_history.append(agent.entry.score)
+    return decision
+
+
+def _rows(present: list[BoardRow], decision: updater.Update, kind: str) -> list[BoardRow]:
+    """The rows in their new order; how sure an order is, is computed again only between new neighbours."""
+    old = {row.agent: (rank, row) for rank, row in enumerate(present)}
+    old_next = {row.agent: below.agent for row, below in pairwise(present)}
+    rows = []
+    for rank, (entry, below) in enumerate(zip(decision.leaderboard, [*decision.leaderboard[1:], None], strict=True)):
+        before, row = old.get(entry.index, (None, None))
+        if below is None:
+            beats = None
+        elif row and old_next.get(entry.index) == below.index:
+            beats = row.beats_next
+        else:
+            beats = statistics.probability_better(entry.returns, below.returns, kind)
+        rows.append(BoardRow(entry.index, None if before is None else before - rank, beats))
+    return rows
+
+
+def news(
+    agents: Mapping[int, AgentRecord], tournament: TournamentRecord, agent: AgentRecord, decision: updater.Update
+) -> tuple[str, str]:
+    """The kind of event, and the sentence that says what the decision was and why."""
+    if decision.rank is None:
+        return "agent_rejected", sentences.rejected(agent.name, agent.score, decision)
+    parents = [agents[index].name for index in agent.parents]
+    rows = tournament.leaderboard
+    text = sentences.entered(
+        agent.name,
+        decision.rank,
+        sentences.score(agent.entry.score, agent.score_low, agent.score_high),
+        agents[rows[decision.rank].agent].name if decision.rank < len(rows) else None,
+        rows[decision.rank - 1].beats_next,
+        sentences.descent(agent.strategy, parents, {name: (old, new) for name, (old, new) in agent.changes.items()}),
+    )
+    if decision.dropped:
+        text += f" {agents[decision.dropped.index].name} drops off."
+    return "agent_entered", text

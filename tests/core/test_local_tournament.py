@@ -1,0 +1,176 @@
+"""A tournament with no server: what it leaves in its folder, and that nothing is lost or counted twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import podracer_core
+from podracer_core.local.home import Home, HomeError
+from podracer_core.local.records import EventRecord, PodStatus, TournamentStatus
+from podracer_core.local.tournament import LocalTournament
+from podracer_core.spec import TournamentSpec
+from podracer_core.spec_parse import spec_parse
+from podracer_core.tournament.leaderboard import ranked
+from tests.stack import wait_for
+
+REPOSITORY = Path(podracer_core.__file__).parents[1]
+LIMIT = 60.0
+
+
+def make_spec(pods: int = 4, **changes: Any) -> TournamentSpec:
+    spec = {
+        "name": "local",
+        "env_id": "CartPole-v1",
+        "round": {"env_steps": 2_000},
+        "leaderboard": {"size": 3, "eval_episodes": 4},
+        "stop": {"pods": pods},
+    }
+    return spec_parse(spec | changes)
+
+
+def run(spec: TournamentSpec, folder: Path, **options: Any) -> LocalTournament:
+    tournament = LocalTournament(spec, folder, slots=1, **options)
+    tournament.run()
+    return tournament
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> LocalTournament:
+    return run(make_spec(), tmp_path_factory.mktemp("finished") / "home")
+
+
+def test_it_ends_by_its_stop_rule_with_the_best_agents_in_order(finished: LocalTournament) -> None:
+    record, agents = finished.record, finished.agents
+    assert (record.status, record.reason) == (TournamentStatus.FINISHED, "All 4 pods finished.")
+    scored = [agent.entry for agent in agents.values() if agent.status is PodStatus.FINISHED]
+    assert len(scored) == 4
+    board = [agents[row.agent].entry for row in record.leaderboard]
+    assert board == ranked(board)
+    assert board[0] == ranked(scored)[0]
+    assert record.best_history[-1] == board[0].score
+
+
+def test_its_winner_plays(finished: LocalTournament) -> None:
+    checkpoint = finished.home.checkpoint_file(finished.record.leaderboard[0].agent)
+    assert checkpoint is not None
+    assert podracer_core.load_agent(checkpoint).act([0.0, 0.0, 0.0, 0.0]) in (0, 1)
+
+
+def test_everything_is_read_back_from_its_folder(finished: LocalTournament) -> None:
+    again = Home(finished.home.folder)
+    again.read()
+    assert again.spec == finished.spec
+    assert again.agents == finished.agents
+    assert again.tournament == finished.record
+    assert again.events == finished.home.events
+    for agent in again.agents.values():
+        steps = [point[0] for point in again.curve(agent.index)]
+        assert steps == sorted(set(steps))
+        assert steps[-1] == agent.env_steps
+
+
+def test_a_finished_tournament_stays_as_it_is(finished: LocalTournament) -> None:
+    before = (finished.home.folder / "journal.jsonl").read_bytes()
+    again = run(finished.spec, finished.home.folder)
+    assert again.record.leaderboard == finished.record.leaderboard
+    assert before in (finished.home.folder / "journal.jsonl").read_bytes()
+    assert len(again.agents) == len(finished.agents)
+
+
+def test_another_tournament_in_the_folder_is_refused(finished: LocalTournament) -> None:
+    with pytest.raises(HomeError, match="holds another tournament, 'local'; choose another --home"):
+        LocalTournament(make_spec(pods=5), finished.home.folder, slots=1)
+
+
+def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
+    first = LocalTournament(make_spec(), tmp_path, slots=1)
+    with pytest.raises(HomeError, match="Another process runs the tournament"):
+        LocalTournament(make_spec(), tmp_path, slots=1)
+    first.home.close()
+
+
+def test_a_line_that_a_crash_cut_off_is_as_if_it_had_not_been_written(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.open(make_spec())
+    home.write(EventRecord(1.0, "a", "first"))
+    home.close()
+    with (tmp_path / "journal.jsonl").open("ab") as journal:
+        journal.write(b'{"event": {"at": 2.0, "ki')
+    again = Home(tmp_path)
+    again.open(make_spec())
+    again.write(EventRecord(3.0, "b", "second"))
+    again.close()
+    read = Home(tmp_path)
+    read.read()
+    assert [event.text for event in read.events] == ["first", "second"]
+
+
+def test_pausing_and_going_on_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    def pause(tournament: LocalTournament) -> None:
+        if tournament.record.leaderboard:
+            tournament.pause()
+
+    spec = make_spec(pods=4, round={"env_steps": 20_000})
+    paused = run(spec, tmp_path, watch=pause)
+    assert paused.record.status is TournamentStatus.PAUSED
+    trained = {agent.index: agent.env_steps for agent in paused.agents.values()}
+    resumed = run(spec, tmp_path)
+    assert resumed.record.status is TournamentStatus.FINISHED
+    assert all(resumed.agents[index].env_steps >= steps for index, steps in trained.items())
+    assert_counted_once(resumed)
+
+
+@pytest.mark.timeout(180)
+def test_a_program_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(
+        'env_id = "CartPole-v1"\n[round]\nenv_steps = 30000\n[leaderboard]\neval_episodes = 4\n[stop]\npods = 3\n'
+    )
+    home = tmp_path / "home"
+    command = [
+        sys.executable,
+        "-m",
+        "podracer_core",
+        "tournament",
+        "spec.toml",
+        f"--home={home}",
+        "--slots=2",
+        "--json",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    first = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL)
+    wait_for(lambda: any((home / "agents").glob("*/curve.jsonl")), LIMIT, "a pod in the middle of its first round")
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    second = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=LIMIT)
+    assert second.returncode == 0, second.stderr
+    answer = json.loads(second.stdout)
+    assert answer["status"] == "FINISHED"
+    assert answer["pods"]["finished"] == 3
+    tournament = LocalTournament(Home(home).spec, home, slots=1)
+    assert_counted_once(tournament)
+    tournament.home.close()
+
+
+def test_a_pod_that_cannot_train_fails_the_tournament_with_its_reason(tmp_path: Path) -> None:
+    spec = make_spec(pods=10, pool={"device": "cuda"}, max_failures=2)
+    tournament = run(spec, tmp_path)
+    assert tournament.record.status is TournamentStatus.FAILED
+    assert "2 pods in a row failed for the same reason: " in tournament.record.reason
+    assert "cuda" in tournament.record.reason
+
+
+def assert_counted_once(tournament: LocalTournament) -> None:
+    """Each finished agent is told of once, and its env steps are its own round's."""
+    told = Counter(event.agent for event in tournament.home.events if event.kind in ("agent_entered", "agent_rejected"))
+    assert set(told.values()) == {1}
+    assert set(told) == {agent.index for agent in tournament.pods(PodStatus.FINISHED)}
+    for agent in tournament.pods(PodStatus.FINISHED):
+        assert agent.budget is not None
+        assert agent.budget <= agent.env_steps < 1.2 * agent.budget + 2048
