@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Q, Sum
-from django.db.models.functions import Now
+from django.db.models import Count, OuterRef, Q, Subquery, Sum
+from django.db.models.functions import Coalesce, Now
 
 from podracer_core.progress import Directive, PodResult, Progress
 from podracer_core.tournament.budgets import round_budgets
@@ -139,7 +139,13 @@ def _device_kind(device: str) -> str:
 
 
 def pod_claim(*, worker: str, slot: int, device_kind: str) -> Claim | None:
-    """Claim the queued pod of `device_kind` that comes first by priority and age, or None when there is none."""
+    """Claim a queued pod of `device_kind`, or None when there is none.
+
+    The highest priority goes first; among equals the tournament that has the fewest pods running, so that a large
+    pool does not keep a small one waiting; then the oldest pod.
+    """
+    running = Pod.objects.filter(tournament=OuterRef("tournament"), status=Pod.Status.RUNNING).order_by()
+    count = running.values("tournament").annotate(total=Count("pk")).values("total")
     with transaction.atomic():
         pod = (
             Pod.objects.select_for_update(skip_locked=True, of=("self",))
@@ -149,7 +155,7 @@ def pod_claim(*, worker: str, slot: int, device_kind: str) -> Claim | None:
                 device_kind=device_kind,
                 tournament__status=Tournament.Status.RUNNING,
             )
-            .order_by("-tournament__priority", "queued_at", "pk")
+            .order_by("-tournament__priority", Coalesce(Subquery(count), 0), "queued_at", "pk")
             .first()
         )
         if pod is None:

@@ -1,9 +1,13 @@
 """Pools kept full, pods claimed under a lease, results taken exactly once, lost pods retried."""
 
+from collections import Counter
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from podracer_core.progress import Directive, Outcome, PodResult
 from tests.webapp.tournaments import making
@@ -109,13 +113,25 @@ def test_an_agent_without_training_state_is_no_parent() -> None:
 # Claiming
 
 
-def test_the_higher_priority_then_the_elder_pod_goes_first() -> None:
+def test_the_higher_priority_goes_first_and_equals_take_turns_the_elder_before_the_younger() -> None:
     low = making.tournament(name="low", pool={"size": 2, "priority": -1})
     elder = making.tournament(name="elder", pool={"size": 2})
     younger = making.tournament(name="younger", pool={"size": 1})
     high = making.tournament(name="high", pool={"size": 1, "priority": 5})
     order = [making.claim().tournament_id for _ in range(6)]
-    assert order == [high.pk, elder.pk, elder.pk, younger.pk, low.pk, low.pk]
+    assert order == [high.pk, elder.pk, younger.pk, elder.pk, low.pk, low.pk]
+
+
+@given(sizes=st.lists(st.integers(1, 6), min_size=1, max_size=4), slots=st.integers(1, 12))
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_equal_tournaments_get_equal_shares_of_the_slots(sizes: list[int], slots: int) -> None:
+    with transaction.atomic():
+        tournaments = [making.tournament(pool={"size": size}) for size in sizes]
+        claimed = Counter(making.claim().tournament_id for _ in range(min(slots, sum(sizes))))
+        unfilled = [claimed[t.pk] for t, size in zip(tournaments, sizes, strict=True) if claimed[t.pk] < size]
+        most = max(claimed.values())
+        assert all(most - count <= 1 for count in unfilled)
+        transaction.set_rollback(True)
 
 
 def test_a_claim_says_what_to_run_and_marks_the_pod() -> None:
