@@ -100,8 +100,8 @@ class Agent:
         Raises ValueError where `obs` is not of the observation space.
         """
         rows, single = _rows(self.observation_space, _to_numpy(obs))
-        actions = self._native(self._choose(self._forward(rows)))
-        return self._native.one(actions, 0) if single else actions
+        actions = self._choose(self._forward(rows))
+        return self._native.each(actions)[0] if single else self._native(actions)
 
     def _forward(self, rows: Array) -> Array:
         if self._scale is not None and self._shift is not None:

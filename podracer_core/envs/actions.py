@@ -33,6 +33,9 @@ class NativeActions:
             native = (actions + self._start).astype(self._space.dtype, copy=False)
         return native.reshape(len(actions), *self._space.shape)
 
-    def one(self, native: Array, index: int) -> Any:
-        """Action `index` of those returned: an integer of a Discrete space, else an array, even one of no axes."""
-        return native[index] if self._space.kind == "discrete" else native[index, ...]
+    def each(self, actions: Array) -> list[Any]:
+        """One by one: integers of a Discrete space, else arrays, even those that have no axis."""
+        native = self(actions)
+        if self._space.kind == "discrete":
+            return list(native)
+        return [native[index, ...] for index in range(len(native))]

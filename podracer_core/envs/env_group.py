@@ -87,9 +87,8 @@ class EnvGroup:
             np.empty(count, bool),
             np.empty(count, bool),
         )
-        native = self._native(actions)
-        for i in range(count):
-            final_obs[i], reward[i], terminated[i], truncated[i] = self._step(i, self._native.one(native, i))
+        for i, action in enumerate(self._native.each(actions)):
+            final_obs[i], reward[i], terminated[i], truncated[i] = self._step(i, action)
         obs = final_obs
         (ended,) = (terminated | truncated).nonzero()
         if ended.size:
