@@ -3,7 +3,8 @@
 Tensors: `actor.N.weight` [outputs, inputs] and `actor.N.bias` layer by layer, or `q.N...` for an algorithm that
 has action values instead of an actor (see PLAYERS); with observation normalisation `obs.scale` and `obs.shift`,
 where the network sees clip(obs * scale + shift, -10, 10). What else there is (`critic.N...`, `log_std...`) playing
-does not need. A discrete action is the largest output. Metadata: one JSON value a key, see METADATA_KEYS.
+does not need. A discrete action is the largest output, a MultiDiscrete or MultiBinary one the largest of each entry's
+own outputs, which follow one another. Metadata: one JSON value a key, see METADATA_KEYS.
 """
 
 import json
@@ -18,6 +19,7 @@ from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from podracer_core.envs.actions import NativeActions
 from podracer_core.envs.spaces import SpaceInfo, flatten_observation
 from podracer_core.errors import CheckpointError
 from podracer_core.files import write_atomically
@@ -83,6 +85,7 @@ class Agent:
         self.env_id: str = metadata["env_id"]
         self.observation_space = SpaceInfo.model_validate(metadata["spaces"]["observation"])
         self.action_space = SpaceInfo.model_validate(metadata["spaces"]["action"])
+        self._native = NativeActions(self.action_space)
         self._activate = ACTIVATIONS[metadata["network"]["activation"]]
         name, self._squash = PLAYERS[metadata["algorithm"]]
         count = metadata["network"]["num_layers"] + 1
@@ -97,8 +100,8 @@ class Agent:
         Raises ValueError where `obs` is not of the observation space.
         """
         rows, single = _rows(self.observation_space, _to_numpy(obs))
-        actions = self._to_env(self._forward(rows))
-        return actions[0] if single else actions  # an int64 or an array of the Box's shape
+        actions = self._choose(self._forward(rows))
+        return self._native.each(actions)[0] if single else self._native(actions)
 
     def _forward(self, rows: Array) -> Array:
         if self._scale is not None and self._shift is not None:
@@ -108,14 +111,16 @@ class Agent:
         weight, bias = self._layers[-1]
         return np.asarray(rows @ weight + bias)
 
-    def _to_env(self, out: Array) -> Array:
+    def _choose(self, out: Array) -> Array:
+        """out: [batch, action_dim]. Returns actions as a VectorEnv takes them."""
         space = self.action_space
         if space.kind == "discrete":
-            return np.asarray(out.argmax(1) + space.start, dtype=np.int64)
+            return np.asarray(out.argmax(1))
+        if space.choices:
+            entries = np.split(out, np.cumsum(space.choices)[:-1], axis=1)
+            return np.stack([entry.argmax(1) for entry in entries], axis=1)
         low, high = np.asarray(space.low, dtype=np.float64), np.asarray(space.high, dtype=np.float64)
-        scaled = (low + high) / 2 + self._squash(out) * (high - low) / 2
-        bounded: Array = np.clip(scaled.astype(space.dtype), low.astype(space.dtype), high.astype(space.dtype))
-        return bounded.reshape(len(out), *space.shape)
+        return (low + high) / 2 + self._squash(out) * (high - low) / 2
 
 
 def save_agent(path: str | Path, tensors: Mapping[str, Array], metadata: Mapping[str, Any]) -> None:
@@ -207,7 +212,7 @@ def _check_tensors(tensors: Mapping[str, Array], metadata: Mapping[str, Any]) ->
     """Raises ValueError or KeyError unless the policy's tensors fit the spaces and hold finite numbers."""
     network, spaces = metadata["network"], metadata["spaces"]
     inputs = SpaceInfo.model_validate(spaces["observation"]).flat_dim
-    outputs = SpaceInfo.model_validate(spaces["action"]).flat_dim
+    outputs = SpaceInfo.model_validate(spaces["action"]).action_dim
     sizes = [inputs, *[network["hidden_size"]] * network["num_layers"], outputs]
     if network["activation"] not in ACTIVATIONS:
         raise ValueError(f"its activation {network['activation']!r} is not one of {', '.join(ACTIVATIONS)}")

@@ -160,8 +160,8 @@ NOT_BUILT = ("redq",)
 """Algorithms that Podracer names and does not have yet."""
 
 ACTION_KINDS: dict[str, tuple[str, ...]] = {
-    "ppo": ("discrete", "continuous"),
-    "a2c": ("discrete", "continuous"),
+    "ppo": ("discrete", "multidiscrete", "continuous"),
+    "a2c": ("discrete", "multidiscrete", "continuous"),
     "dqn": ("discrete",),
     "ddpg": ("continuous",),
     "td3": ("continuous",),

@@ -71,7 +71,7 @@ def network_shape(env: VectorEnv, hp: Hyperparameters | OffPolicyHyperparameters
     return {
         "observation_dim": env.observation_dim,
         "action_kind": env.action_kind,
-        "action_dim": env.action_dim,
+        "action_dim": list(env.nvec) or env.action_dim,
         "hidden_size": hp.hidden_size,
         "num_layers": hp.num_layers,
         "activation": hp.activation,

@@ -11,7 +11,7 @@ from podracer_core.agents.episodes import EpisodeTracker
 from podracer_core.agents.learner import State, check_fits, check_num_envs, network_shape
 from podracer_core.agents.networks import ActorCritic
 from podracer_core.agents.normaliser import ObservationNormaliser, RewardScaler
-from podracer_core.agents.policies import Categorical, Gaussian, Policy
+from podracer_core.agents.policies import Categorical, Gaussian, MultiCategorical, Policy
 from podracer_core.agents.rmsprop import RMSprop
 from podracer_core.agents.rollout_buffer import RolloutBuffer
 from podracer_core.envs.vector_env import VectorEnv
@@ -170,7 +170,7 @@ def _network(env: VectorEnv, hp: OnPolicyHyperparameters) -> ActorCritic:
 
 def _policy(env: VectorEnv, network: ActorCritic) -> Policy:
     if network.log_std is None or network.log_std_gradient is None:
-        return Categorical(env.action_dim, env.device)
+        return MultiCategorical(env.nvec, env.device) if env.nvec else Categorical(env.action_dim, env.device)
     assert env.action_low is not None
     assert env.action_high is not None
     return Gaussian(network.log_std, network.log_std_gradient, env.action_low, env.action_high)

@@ -1,19 +1,22 @@
-"""What a policy network's output means: a categorical or a diagonal Gaussian distribution over actions.
+"""What a policy network's output means: one or several categorical, or a diagonal Gaussian distribution over actions.
 
 Each draws actions from noise made in advance, and gives the gradient of PPO's policy loss in closed form.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+_NEVER = -1e30
+"""The logit of what is never drawn; finite, so that its share of the entropy is 0 and not NaN."""
 
 
 class Policy(Protocol):
-    """`out`: [batch, action_dim], the network's output. Actions are the policy's own units, see `to_env`."""
+    """`out`: [batch, action_dim], the network's output. Actions are in the policy's own units, see `to_env`."""
 
     def noise(self, steps: int, num_envs: int, generator: torch.Generator) -> Tensor:
         """[steps, num_envs, action_dim]: the randomness of a whole rollout, drawn in one operation."""
@@ -98,6 +101,61 @@ class Categorical:
             entropy = (probs * log_probs).sum(1, keepdim=True).neg_()
             gradient.addcmul_(probs, log_probs.add_(entropy), value=ent_coef / len(out))
         return gradient, log_ratio
+
+
+class MultiCategorical:
+    """Independent choices at once, int64 [batch, entries] counted from 0; `out` are their logits, one after another.
+
+    The logits are laid out as [batch, entries, largest], shorter entries filled up with ones that are never drawn, so
+    that the number of operations does not grow with that of entries.
+    """
+
+    def __init__(self, nvec: Sequence[int], device: torch.device) -> None:
+        """nvec: [entries], the number of values of each."""
+        self._layout = len(nvec), max(nvec)
+        self._shape = torch.empty(sum(nvec), device=device)
+        places = [entry * max(nvec) + value for entry, count in enumerate(nvec) for value in range(count)]
+        self._places = torch.tensor(places, device=device)
+
+    def noise(self, steps: int, num_envs: int, generator: torch.Generator) -> Tensor:
+        """As Categorical's."""
+        return self._shape.new_empty(steps, num_envs, len(self._shape)).exponential_(generator=generator).log_()
+
+    def sample(self, out: Tensor, noise: Tensor) -> Tensor:
+        return self._laid_out(out - noise).argmax(2)
+
+    def mode(self, out: Tensor) -> Tensor:
+        return self._laid_out(out).argmax(2)
+
+    def to_env(self, action: Tensor) -> Tensor:
+        return action
+
+    def log_prob(self, out: Tensor, action: Tensor) -> Tensor:
+        log_probs = torch.log_softmax(self._laid_out(out), 2)
+        return log_probs.gather(2, action.unsqueeze(2)).sum((1, 2))
+
+    def entropy(self, out: Tensor) -> Tensor:
+        log_probs = torch.log_softmax(self._laid_out(out), 2)
+        return -(log_probs.exp() * log_probs).sum((1, 2))
+
+    def gradient(
+        self, out: Tensor, action: Tensor, old_log_prob: Tensor, advantage: Tensor, clip: float, ent_coef: float
+    ) -> tuple[Tensor, Tensor]:
+        index = action.unsqueeze(2)
+        log_probs = torch.log_softmax(self._laid_out(out), 2)
+        log_ratio = log_probs.gather(2, index).sum((1, 2)).sub_(old_log_prob)
+        weight = _log_prob_gradient(log_ratio, advantage, clip).view(-1, 1, 1)
+        probs = log_probs.exp()
+        gradient = (probs * weight).neg_().scatter_add_(2, index, weight.expand_as(index))
+        if ent_coef:
+            entropy = (probs * log_probs).sum(2, keepdim=True).neg_()
+            gradient.addcmul_(probs, log_probs.add_(entropy), value=ent_coef / len(out))
+        return gradient.flatten(1).index_select(1, self._places), log_ratio
+
+    def _laid_out(self, out: Tensor) -> Tensor:
+        entries, largest = self._layout
+        laid_out = out.new_full((len(out), entries * largest), _NEVER)
+        return laid_out.index_copy_(1, self._places, out).view(-1, entries, largest)
 
 
 class Gaussian:

@@ -20,6 +20,9 @@ Backend = Literal["batched", "mujoco", "gymnasium"]
 gymnasium: the registered environment, many times."""
 
 
+ActionKind = Literal["discrete", "multidiscrete", "continuous"]
+"""multidiscrete: several discrete choices at once, MultiBinary's being of two values each."""
+
 DEFAULT_NUM_ENVS = 8
 
 REPLAY_NUM_ENVS = {"ddpg": 4, "td3": 4, "sac": 4}
@@ -78,13 +81,15 @@ class CatalogueEntry(BaseModel):
         return self.observation_space.flat_dim
 
     @property
-    def action_kind(self) -> Literal["discrete", "continuous"]:
+    def action_kind(self) -> ActionKind:
+        if self.action_space.choices:
+            return "multidiscrete"
         return "discrete" if self.action_space.kind == "discrete" else "continuous"
 
     @property
     def action_dim(self) -> int:
-        """Number of actions where they are discrete, else length of an action."""
-        return self.action_space.flat_dim
+        """Number of actions where they are discrete, summed over the entries of several, else length of an action."""
+        return self.action_space.action_dim
 
 
 def _locomotion(env_id: str, observations: int, actions: int, bound: float = 1.0, **changes: Any) -> CatalogueEntry:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.envs.registration import EnvSpec
 
+from podracer_core.envs.actions import NativeActions
 from podracer_core.envs.registered import describe, start
 from podracer_core.envs.spaces import Float32Array, check_spaces, flatten_observation
 from podracer_core.errors import EnvError, EnvironmentCrashedError, UnsupportedSpaceError
@@ -58,6 +59,7 @@ class EnvGroup:
         self.envs = [start(share.spec) for _ in range(share.count)]
         self.entry = describe(self.envs[0])
         check_spaces(self.entry.id, self.entry.observation_space, self.entry.action_space)
+        self._native = NativeActions(self.entry.action_space)
         self._episode_steps = np.zeros(share.count, np.int64)
         self._sent: tuple[str, Any] | None = None
 
@@ -77,7 +79,7 @@ class EnvGroup:
         return np.stack([self._reset(i, seed) for i, seed in enumerate(seeds)])
 
     def step(self, actions: npt.NDArray[Any]) -> GroupStep:
-        """actions: int64 [count] counted from 0, or float32 [count, action_dim], clipped to the bounds."""
+        """actions: as VectorEnv has them, [count(, entries or action_dim)]."""
         count = len(self.envs)
         final_obs = np.empty((count, self.entry.observation_dim), np.float32)
         reward, terminated, truncated = (
@@ -85,7 +87,7 @@ class EnvGroup:
             np.empty(count, bool),
             np.empty(count, bool),
         )
-        for i, action in enumerate(self._native(actions)):
+        for i, action in enumerate(self._native.each(actions)):
             final_obs[i], reward[i], terminated[i], truncated[i] = self._step(i, action)
         obs = final_obs
         (ended,) = (terminated | truncated).nonzero()
@@ -99,15 +101,6 @@ class EnvGroup:
         for env in self.envs:
             env.close()
         self.envs = []
-
-    def _native(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Actions as the environments want them: [count, *shape] of their own dtype."""
-        space = self.envs[0].action_space
-        if self.entry.action_space.kind == "discrete":
-            return actions + self.entry.action_space.start
-        shaped = actions.reshape(len(actions), *self.entry.action_space.shape)
-        native: npt.NDArray[Any] = np.clip(shaped, space.low, space.high).astype(space.dtype)  # type: ignore[attr-defined]
-        return native
 
     def _step(self, i: int, action: Any) -> tuple[Float32Array, float, bool, bool]:
         self._episode_steps[i] += 1

@@ -2,7 +2,7 @@
 
 import pickle
 import time
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,6 +22,8 @@ _seconds_per_step: dict[str, float] = {}
 class GymnasiumVectorEnv(VectorEnv):
     """Observations are flattened, discrete actions counted from 0, continuous ones clipped to their bounds.
 
+    A Box of integers is acted in like one of floats: actions are rounded to the nearest integer within its bounds.
+
     processes: how many to use; by default chosen from the cost of a step, at most one a torch thread, so that
         a pod stays within its share of the machine. The course of the environments is the same either way.
     Raises UnknownEnvironmentError, UnsupportedSpaceError, EnvError; `step` raises EnvironmentCrashedError.
@@ -39,8 +41,7 @@ class GymnasiumVectorEnv(VectorEnv):
         entry = first.entry
         self.env_id, self.num_envs, self.device = env_id, num_envs, torch.device(device)
         self.observation_dim, self.max_episode_steps = entry.observation_dim, entry.max_episode_steps
-        self.action_kind: Literal["discrete", "continuous"] = entry.action_kind
-        self.action_dim = entry.action_dim
+        self.action_kind, self.action_dim, self.nvec = entry.action_kind, entry.action_dim, entry.action_space.choices
         self.action_low = self.action_high = None
         if self.action_kind == "continuous":
             self.action_low = torch.tensor(entry.action_space.low, device=self.device)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 Float32Array = npt.NDArray[np.float32]
 SpaceKind = Literal["box", "discrete", "multidiscrete", "multibinary", "tuple", "dict"]
 
+MOST_BOUND = 2.0**53
+"""What lies beyond is meant as no bound: the largest float32, or the largest int64."""
+
 
 class SpaceInfo(BaseModel):
     """What a Gymnasium space is, ready for strict JSON.
@@ -52,9 +55,20 @@ class SpaceInfo(BaseModel):
         return math.prod(self.shape)
 
     @property
+    def choices(self) -> tuple[int, ...]:
+        """Values of each entry of a multidiscrete or multibinary space; empty for any other."""
+        return (2,) * math.prod(self.shape) if self.kind == "multibinary" else self.nvec
+
+    @property
+    def action_dim(self) -> int:
+        """Outputs of a policy that acts in this space: one a discrete value or, of a box, one a number."""
+        return sum(self.choices) or self.flat_dim
+
+    @property
     def bounded(self) -> bool:
-        """Whether every entry of a box has a finite lower and upper bound."""
-        return self.low is not None and self.high is not None and None not in self.low + self.high
+        """Whether every entry of a box has a lower and an upper bound that float64 counts exactly up to."""
+        bounds = (*(self.low or (None,)), *(self.high or (None,)))
+        return all(bound is not None and abs(bound) <= MOST_BOUND for bound in bounds)
 
     @property
     def text(self) -> str:
@@ -74,8 +88,8 @@ def box(low: list[float], high: list[float]) -> SpaceInfo:
     return SpaceInfo(kind="box", shape=(len(low),), low=_bounds(np.array(low)), high=_bounds(np.array(high)))
 
 
-def discrete(n: int, start: int = 0) -> SpaceInfo:
-    return SpaceInfo(kind="discrete", dtype="int64", n=n, start=start)
+def discrete(n: int, start: int = 0, dtype: str = "int64") -> SpaceInfo:
+    return SpaceInfo(kind="discrete", dtype=dtype, n=n, start=start)
 
 
 def _bounds(values: npt.NDArray[Any]) -> tuple[float | None, ...]:
@@ -87,10 +101,11 @@ def describe_space(space: "gymnasium.Space[Any]", env_id: str = "This environmen
     from gymnasium import spaces
 
     if isinstance(space, spaces.Box):
-        low, high = _bounds(space.low), _bounds(space.high)
+        low = _bounds(np.where(space.bounded_below, space.low, -np.inf))  # without a bound, integers have their type's
+        high = _bounds(np.where(space.bounded_above, space.high, np.inf))
         return SpaceInfo(kind="box", shape=space.shape, dtype=str(space.dtype), low=low, high=high)
     if isinstance(space, spaces.Discrete):
-        return discrete(int(space.n), int(space.start))
+        return discrete(int(space.n), int(space.start), str(space.dtype))
     if isinstance(space, spaces.MultiDiscrete):
         nvec, starts = (tuple(int(v) for v in values.ravel()) for values in (space.nvec, space.start))
         return SpaceInfo(kind="multidiscrete", shape=space.shape, dtype=str(space.dtype), nvec=nvec, starts=starts)
@@ -115,19 +130,19 @@ def check_spaces(env_id: str, observation: SpaceInfo, action: SpaceInfo) -> None
             f"{env_id} observes images, {observation.text}; convolutional networks are not built yet. "
             "Choose an environment that observes vectors."
         )
-    if action.kind == "discrete":
-        return
-    if action.kind != "box":
+    if not observation.flat_dim:
+        raise UnsupportedSpaceError(f"{env_id} observes nothing, {observation.text}; an agent needs a number to see.")
+    if action.kind in ("tuple", "dict"):
         raise UnsupportedSpaceError(
-            f"{env_id} has the action space {action.text}; agents act in Discrete and bounded Box spaces."
+            f"{env_id} has the action space {action.text}; "
+            "agents act in Discrete, MultiDiscrete, MultiBinary and bounded Box spaces."
         )
-    if not action.dtype.startswith("float"):
+    if not action.action_dim:
+        raise UnsupportedSpaceError(f"{env_id} has the action space {action.text}, in which there is nothing to do.")
+    if action.kind == "box" and not action.bounded:
         raise UnsupportedSpaceError(
-            f"{env_id} has the action space {action.text} of {action.dtype}; a Box must hold floats."
-        )
-    if not action.bounded:
-        raise UnsupportedSpaceError(
-            f"{env_id} has an unbounded action space, {action.text}; a Box of actions needs finite bounds."
+            f"{env_id} has an unbounded action space, {action.text}; "
+            "a Box of actions needs finite bounds, between -2**53 and 2**53."
         )
 
 

@@ -1,12 +1,12 @@
 """The contract of a vectorised environment, and the factory that picks the best backend for an id."""
 
 from abc import ABC, abstractmethod
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from podracer_core.envs.catalogue import CATALOGUE, refuse_missing_packages, refuse_module_id
+from podracer_core.envs.catalogue import CATALOGUE, ActionKind, refuse_missing_packages, refuse_module_id
 
 
 class Step(NamedTuple):
@@ -30,8 +30,10 @@ class VectorEnv(ABC):
     """`num_envs` copies of one environment that step together, with tensors on `device`.
 
     Actions are in the environment's own units: int64 [num_envs] counted from 0 where `action_kind` is
-    "discrete", float32 [num_envs, action_dim] between `action_low` and `action_high` ([action_dim], None
-    for discrete) where it is "continuous"; beyond the bounds, what the environment itself makes of them.
+    "discrete"; int64 [num_envs, entries] counted from 0 where it is "multidiscrete", entry `i` having `nvec[i]`
+    values (`nvec` is empty elsewhere) and `action_dim` being their sum; float32 [num_envs, action_dim] between
+    `action_low` and `action_high` ([action_dim], None elsewhere) where it is "continuous"; beyond the bounds,
+    what the environment itself makes of them.
     `max_episode_steps` is None where nothing truncates. Tensors given out are never written to again.
     """
 
@@ -39,8 +41,9 @@ class VectorEnv(ABC):
     num_envs: int
     device: torch.device
     observation_dim: int
-    action_kind: Literal["discrete", "continuous"]
+    action_kind: ActionKind
     action_dim: int
+    nvec: tuple[int, ...] = ()
     action_low: Tensor | None
     action_high: Tensor | None
     max_episode_steps: int | None

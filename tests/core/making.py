@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from podracer_core.envs.catalogue import default_hyperparameters
+from podracer_core.envs.catalogue import ActionKind, default_hyperparameters
 from podracer_core.envs.vector_env import Step, VectorEnv
 from podracer_core.hyperparameters import complete
 from podracer_core.pod import Pod
@@ -101,23 +101,84 @@ class PointEnv(GuessEnv):
         return self.obs
 
 
-class CreditEnv(GuessEnv):
-    """Two steps an episode: action 0 pays 0.3 now, action 1 pays 1 in the second step, whatever is done there."""
+class GuessBothEnv(GuessEnv):
+    """Observes one of three symbols and one of two, and pays a half for naming each."""
+
+    env_id = "GuessBoth"
+    action_kind = "multidiscrete"
+    observation_dim = action_dim = 5
+    nvec = (3, 2)
+
+    def reward(self, actions: Tensor) -> Tensor:
+        return (actions == self.answer).float().mean(1)
+
+    def _draw(self) -> Tensor:
+        drawn = [torch.randint(n, (self.num_envs,), generator=self.generator) for n in self.nvec]
+        self.answer = torch.stack(drawn, 1)
+        seen = [torch.nn.functional.one_hot(symbol, n) for symbol, n in zip(drawn, self.nvec, strict=True)]
+        self.obs = torch.cat(seen, 1).float()
+        return self.obs
+
+
+class ShareEnv(GuessEnv):
+    """What is to be learned is how much of the second of two options to take, by any kind of actions."""
+
+    observation_dim = 3
+
+    def __init__(self, num_envs: int, kind: ActionKind = "discrete") -> None:
+        super().__init__(num_envs)
+        self.action_kind, self.action_dim = kind, {"discrete": 2, "multidiscrete": 4, "continuous": 1}[kind]
+        if kind == "multidiscrete":
+            self.nvec = (2, 2)
+        if kind == "continuous":
+            self.action_low, self.action_high = torch.tensor([8.0]), torch.tensor([16.0])
+
+    def share(self, actions: Tensor) -> Tensor:
+        """[num_envs], from 0 to 1."""
+        if self.action_kind == "continuous":
+            return (actions.squeeze(1) - 8) / 8
+        return actions.float() if self.action_kind == "discrete" else actions.float().mean(1)
+
+
+class CreditEnv(ShareEnv):
+    """Two steps an episode: the first option pays 0.3 now, the second 1 in the second step, whatever is done there."""
 
     env_id = "Credit"
-    observation_dim, action_dim = 3, 2
 
     def step(self, actions: Tensor) -> Step:
-        at = self.obs.argmax(1)
-        first = at == 0
-        reward = torch.where(first, 0.3 * (actions == 0), (at == 2).float())
-        final_obs = self._see(torch.where(first, 1 + actions, at))
-        self.obs = self._see(torch.where(first, 1 + actions, 0))
+        share, first = self.share(actions), self.obs[:, 0] == 1
+        reward = torch.where(first, 0.3 * (1 - share), self.obs[:, 2])
+        chosen = torch.stack((torch.zeros_like(share), 1 - share, share), 1)
+        final_obs = torch.where(first.unsqueeze(1), chosen, self.obs)
+        self.obs = torch.where(first.unsqueeze(1), chosen, self._start())
         return Step(self.obs, reward, ~first, torch.zeros_like(first), final_obs)
 
     def _draw(self) -> Tensor:
-        self.obs = self._see(torch.zeros(self.num_envs, dtype=torch.int64))
+        self.obs = self._start()
         return self.obs
 
-    def _see(self, at: Tensor) -> Tensor:
-        return torch.nn.functional.one_hot(at, 3).float()
+    def _start(self) -> Tensor:
+        return torch.tensor([1.0, 0, 0]).expand(self.num_envs, 3)
+
+
+class LastStepEnv(ShareEnv):
+    """One step an episode, which is truncated: `terminated` says whether that is an end too.
+
+    It begins in one of three places. In the first, what pays most is to take four fifths of the second option; the
+    first option leads to the second place, the second to the third. The second place pays 2, the third nothing,
+    whatever is done there.
+    """
+
+    env_id = "LastStep"
+    max_episode_steps = 1
+
+    def __init__(self, num_envs: int, kind: ActionKind, *, terminated: bool) -> None:
+        super().__init__(num_envs, kind)
+        self.terminated = torch.full((num_envs,), terminated)
+
+    def step(self, actions: Tensor) -> Step:
+        share, at = self.share(actions), self.obs.argmax(1)
+        reward = torch.where(at == 0, -(share - 0.8).square(), 2.0 * (at == 1))
+        led_to = torch.stack((torch.zeros_like(share), 1 - share, share), 1)
+        final_obs = torch.where((at == 0).unsqueeze(1), led_to, self.obs)
+        return Step(self._draw(), reward, self.terminated | (at > 0), torch.full_like(self.terminated, True), final_obs)

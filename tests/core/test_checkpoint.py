@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+from gymnasium import spaces
 from safetensors import safe_open
 from safetensors.numpy import save
 
@@ -16,7 +17,7 @@ from podracer_core import load_agent
 from podracer_core.agents.ppo import PPO
 from podracer_core.agents.training_state import load_state, save_state
 from podracer_core.checkpoint import METADATA_KEYS, Agent, save_agent
-from podracer_core.envs.spaces import SpaceInfo, box, discrete
+from podracer_core.envs.spaces import SpaceInfo, box, describe_space, discrete
 from podracer_core.envs.vector_env import make_vector_env
 from podracer_core.errors import CheckpointError
 from podracer_core.hyperparameters import complete
@@ -83,11 +84,11 @@ def test_metadata_is_json_that_any_safetensors_reader_sees(tmp_path: Path) -> No
 
 def agent_of(observation: SpaceInfo, action: SpaceInfo) -> Agent:
     """A linear policy with random weights."""
-    shape = (action.flat_dim, observation.flat_dim)
+    shape = (action.action_dim, observation.flat_dim)
     tensors = {"actor.0.weight": np.random.randn(*shape), "actor.0.bias": np.random.randn(shape[0])}
-    spaces = {"observation": observation.model_dump(), "action": action.model_dump()}
+    both = {"observation": observation.model_dump(), "action": action.model_dump()}
     network = {"hidden_size": 1, "num_layers": 0, "activation": "tanh"}
-    return Agent(tensors, {"env_id": "x", "algorithm": "ppo", "spaces": spaces, "network": network})
+    return Agent(tensors, {"env_id": "x", "algorithm": "ppo", "spaces": both, "network": network})
 
 
 def test_actions_follow_the_space_s_start_shape_type_and_bounds() -> None:
@@ -98,6 +99,38 @@ def test_actions_follow_the_space_s_start_shape_type_and_bounds() -> None:
     action = shaped.act(np.array([100.0]))
     assert (action.shape, action.dtype) == ((2, 2), np.float64)
     assert ((action >= 0) & (action <= 0.5)).all()
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        spaces.MultiDiscrete([[2, 3], [1, 4]], dtype=np.int32, start=[[0, -1], [7, 0]]),
+        spaces.MultiBinary((3, 2)),
+        spaces.MultiBinary(1),
+        spaces.Discrete(3, start=2, dtype=np.int8),
+        spaces.Box(-3, 4, (2, 1), np.int64),
+        spaces.Box(0, 255, (3,), np.uint8),
+        spaces.Box(-1.0, 2.0, (), np.float32),
+        spaces.Box(np.float64([-0.1, 0.3]), np.float64([0.7, 0.3]), dtype=np.float64),
+        spaces.Box(-0.1, 0.7, (2,), np.float16),
+    ],
+)
+def test_actions_are_elements_of_any_action_space(space: spaces.Space[Any]) -> None:
+    agent = agent_of(box([0.0], [1.0]), describe_space(space))
+    obs = np.linspace(-40, 40, 41)[:, None]
+    many = agent.act(obs)
+    for row, action in zip(obs, many, strict=True):
+        one = agent.act(row)
+        assert space.contains(one)
+        np.testing.assert_array_equal(one, action)
+
+
+def test_of_several_choices_each_is_the_largest_of_its_own_outputs() -> None:
+    space = SpaceInfo(kind="multidiscrete", shape=(2,), dtype="int64", nvec=(2, 3), starts=(0, 10))
+    agent = agent_of(box([0.0], [1.0]), space)
+    agent.tensors["actor.0.weight"][:] = 0
+    agent.tensors["actor.0.bias"][:] = [5.0, 1.0, 0.0, 2.0, -3.0]
+    np.testing.assert_array_equal(agent.act(np.zeros(1)), [0, 11])
 
 
 def test_composite_observations_are_taken_one_and_many() -> None:

@@ -150,6 +150,9 @@ def environment_about(entry: catalogue.CatalogueEntry) -> str:
     inputs = f"{entry.observation_dim} number{'s' if entry.observation_dim != 1 else ''} in"
     if entry.action_kind == "discrete":
         outputs = f"{entry.action_dim} actions"
+    elif entry.action_kind == "multidiscrete":
+        count = len(entry.action_space.choices)
+        outputs = f"{count} choice{'s' if count != 1 else ''} at once"
     else:
         outputs = f"{entry.action_dim} continuous action{'s' if entry.action_dim != 1 else ''}"
     limit = f"at most {entry.max_episode_steps:,} steps" if entry.max_episode_steps else "no time limit"

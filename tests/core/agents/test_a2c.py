@@ -14,7 +14,7 @@ from podracer_core.errors import CheckpointError, DivergedError
 from podracer_core.hyperparameters import A2CHyperparameters
 from podracer_core.pod import Pod
 from podracer_core.progress import Outcome
-from tests.core.making import CreditEnv, GuessEnv, PointEnv, make_plan
+from tests.core.making import GuessEnv, make_plan
 
 
 def make(env: VectorEnv | None = None, seed: int = 1, **hyperparameters: Any) -> A2C:
@@ -32,17 +32,6 @@ def train(learner: A2C, iterations: int) -> A2C:
 def test_learns_to_name_what_it_sees(optimizer: str) -> None:
     learner = train(make(GuessEnv(16), gamma=0.0, optimizer=optimizer), 100)
     assert learner.act(torch.eye(3)).tolist() == [0, 1, 2]
-
-
-def test_learns_a_continuous_answer_in_the_environment_s_units() -> None:
-    learner = train(make(PointEnv(32), gamma=0.0, optimizer="adam", norm_adv=True, norm_obs=True), 150)
-    obs = torch.tensor([[-0.8], [0.0], [0.8]])
-    torch.testing.assert_close(learner.act(obs), 12 + 2 * obs, atol=0.5, rtol=0)
-
-
-def test_learns_to_wait_for_the_larger_reward() -> None:
-    learner = train(make(CreditEnv(16)), 100)
-    assert learner.act(torch.eye(3))[0] == 1
 
 
 @pytest.mark.parametrize("options", [{}, {"optimizer": "adam", "norm_obs": True, "norm_reward": True}])

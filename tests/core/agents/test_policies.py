@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.distributions import Categorical as TorchCategorical
 from torch.distributions import Normal
 
-from podracer_core.agents.policies import Categorical, Gaussian, policy_loss
+from podracer_core.agents.policies import Categorical, Gaussian, MultiCategorical, policy_loss
 
 BATCH, CLIP = 64, 0.2
 
@@ -30,6 +30,27 @@ def test_the_categorical_gradient_equals_autograd_s(ent_coef: float) -> None:
     torch.testing.assert_close(gradient, logits.grad)
     torch.testing.assert_close(log_ratio, distribution.log_prob(action).detach() - old)
     torch.testing.assert_close(policy.entropy(logits.detach()), distribution.entropy().detach())
+
+
+@pytest.mark.parametrize("ent_coef", [0.0, 0.3])
+@pytest.mark.parametrize("nvec", [(3, 1, 4), (2, 2), (5,)])
+def test_the_gradient_of_several_choices_equals_autograd_s(nvec: tuple[int, ...], ent_coef: float) -> None:
+    logits = torch.randn(BATCH, sum(nvec), requires_grad=True)
+    action = torch.stack([torch.randint(n, (BATCH,)) for n in nvec], 1)
+    advantage = torch.randn(BATCH)
+    each = [TorchCategorical(logits=part) for part in logits.split(nvec, 1)]
+    log_prob = torch.stack([one.log_prob(action[:, i]) for i, one in enumerate(each)]).sum(0)
+    entropy = torch.stack([one.entropy() for one in each]).sum(0)
+    old = log_prob.detach() + 0.4 * torch.randn(BATCH)
+    torch_loss(log_prob, entropy, old, advantage, ent_coef).backward()
+    policy = MultiCategorical(nvec, torch.device("cpu"))
+    gradient, log_ratio = policy.gradient(logits.detach(), action, old, advantage, CLIP, ent_coef)
+    torch.testing.assert_close(gradient, logits.grad)
+    torch.testing.assert_close(log_ratio, log_prob.detach() - old)
+    torch.testing.assert_close(policy.log_prob(logits.detach(), action), log_prob.detach())
+    torch.testing.assert_close(policy.entropy(logits.detach()), entropy.detach())
+    most_likely = torch.stack([one.logits.argmax(1) for one in each], 1)
+    assert torch.equal(policy.mode(logits.detach()), most_likely)
 
 
 @pytest.mark.parametrize("ent_coef", [0.0, 0.3])
@@ -61,6 +82,16 @@ def test_categorical_draws_have_the_softmax_s_frequencies() -> None:
     logits = torch.tensor([0.0, 1.0, 2.0])
     drawn = policy.sample(logits.expand(40_000, 3), noise)
     torch.testing.assert_close(torch.bincount(drawn) / 40_000, torch.softmax(logits, 0), atol=0.01, rtol=0)
+
+
+def test_draws_of_several_choices_have_each_softmax_s_frequencies_and_are_independent() -> None:
+    policy = MultiCategorical((2, 3), torch.device("cpu"))
+    noise = policy.noise(1, 40_000, torch.Generator().manual_seed(0))[0]
+    logits = torch.tensor([0.0, 1.0, 0.5, -1.0, 1.0])
+    drawn = policy.sample(logits.expand(40_000, 5), noise)
+    expected = torch.outer(torch.softmax(logits[:2], 0), torch.softmax(logits[2:], 0)).flatten()
+    pairs = torch.bincount(3 * drawn[:, 0] + drawn[:, 1])
+    torch.testing.assert_close(pairs / 40_000, expected, atol=0.01, rtol=0)
 
 
 def test_gaussian_actions_are_clipped_to_the_bounds_only_on_their_way_to_the_environment() -> None:

@@ -24,12 +24,6 @@ def train(learner: PPO, iterations: int) -> PPO:
     return learner
 
 
-def test_learns_to_name_what_it_sees() -> None:
-    learner = train(make(GuessEnv(16), gamma=0.0), 30)
-    symbols = torch.eye(3)
-    assert learner.act(symbols).tolist() == [0, 1, 2]
-
-
 @pytest.mark.parametrize("norm", [False, True])
 def test_learns_a_continuous_answer_in_the_environment_s_units(norm: bool) -> None:
     learner = train(make(PointEnv(32), gamma=0.0, learning_rate=5e-3, norm_obs=norm, norm_reward=norm), 30)

@@ -80,8 +80,58 @@ class Matrix(Sample):
         return float(action.sum())
 
 
-class MultiDiscreteActions(Sample):
-    action_space = spaces.MultiDiscrete([2, 3])
+class SumOfActions(Sample):
+    """The reward is the sum of the action, which has to be of the space's own type."""
+
+    def reward(self, action: Any) -> float:
+        assert action.dtype == self.action_space.dtype
+        return float(action.sum())
+
+
+class ManyChoices(SumOfActions):
+    action_space = spaces.MultiDiscrete([[2, 3], [1, 4]], dtype=np.int32, start=[[0, -1], [7, 0]])
+
+
+class Switches(SumOfActions):
+    action_space = spaces.MultiBinary((2, 2))
+
+
+class ByteChoice(SumOfActions):
+    action_space = spaces.Discrete(3, dtype=np.int8)
+
+
+class Integers(SumOfActions):
+    action_space = spaces.Box(np.array([-3, 0]), np.array([5, 10]), dtype=np.int16)
+
+
+class OneNumber(SumOfActions):
+    """Acts with a number that is no vector and observes one."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (), np.float64)
+    action_space = spaces.Box(-1.0, 3.0, (), np.float16)
+
+    def observe(self) -> Any:
+        return np.array(self.count, np.float64)
+
+
+class TupleActions(Sample):
+    action_space = spaces.Tuple([spaces.Discrete(2), spaces.Discrete(3)])
+
+
+class NothingToDo(Sample):
+    action_space = spaces.Box(0, 1, (0,), np.float32)
+
+
+class NothingToSee(Sample):
+    observation_space = spaces.Box(0, 1, (0,), np.float32)
+
+
+class UnboundedIntegers(Sample):
+    action_space = spaces.Box(-np.inf, np.inf, (2,), np.int8)
+
+
+class LargestFloats(Sample):
+    action_space = spaces.Box(np.finfo(np.float32).min, np.finfo(np.float32).max, (2,), np.float32)
 
 
 class Unbounded(Sample):

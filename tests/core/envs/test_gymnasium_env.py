@@ -27,7 +27,8 @@ from podracer_core.errors import (
 REAL_IDS = ["FrozenLake-v1", "Taxi-v4", "CliffWalking-v1", "Blackjack-v1", "CartPole-v1"]
 SAMPLES = [
     "Crashing", "CrashingReset", "Dying", "Slow", "StartsAtMinusOne", "Matrix",
-    "MultiDiscreteActions", "Unbounded", "Image", "Words",
+    "ManyChoices", "Switches", "ByteChoice", "Integers", "OneNumber", "TupleActions", "NothingToDo", "NothingToSee",
+    "Unbounded", "UnboundedIntegers", "LargestFloats", "Image", "Words",
 ]  # fmt: skip
 
 
@@ -156,11 +157,53 @@ def test_continuous_actions_are_shaped_and_clipped_to_their_bounds(make) -> None
     assert step.reward.tolist() == [-1.5, 9.0]
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_several_choices_are_counted_from_zero_and_sent_in_the_space_s_shape_and_type(make, processes: int) -> None:
+    env = make("ManyChoices", 2, processes)
+    env.reset(0)
+    assert (env.action_kind, env.nvec, env.action_dim) == ("multidiscrete", (2, 3, 1, 4), 10)
+    step = env.step(torch.tensor([[0, 0, 0, 0], [1, 2, 0, 3]]))
+    assert step.reward.tolist() == [-1 + 7, 1 + 1 + 7 + 3]
+
+
+def test_switches_are_choices_of_two(make) -> None:
+    env = make("Switches", 2)
+    env.reset(0)
+    assert (env.action_kind, env.nvec, env.action_dim) == ("multidiscrete", (2, 2, 2, 2), 8)
+    assert env.step(torch.tensor([[0, 0, 0, 0], [1, 0, 1, 1]])).reward.tolist() == [0, 3]
+
+
+def test_a_discrete_space_s_own_type_is_kept(make) -> None:
+    env = make("ByteChoice", 3)
+    env.reset(0)
+    assert env.step(torch.tensor([0, 1, 2])).reward.tolist() == [0, 1, 2]
+
+
+def test_integers_are_rounded_within_their_bounds(make) -> None:
+    env = make("Integers", 2)
+    env.reset(0)
+    assert env.action_kind == "continuous"
+    step = env.step(torch.tensor([[-2.6, 0.4], [5.4, 9.7]]))
+    assert step.reward.tolist() == [-3, 15]
+
+
+def test_a_number_that_is_no_vector_is_acted_with_and_seen(make) -> None:
+    env = make("OneNumber", 2)
+    assert env.reset(0).tolist() == [[0], [0]]
+    step = env.step(torch.tensor([[0.5], [4.0]]))
+    assert step.reward.tolist() == [0.5, 3]
+    assert step.obs.tolist() == [[1], [1]]
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("MultiDiscreteActions", r"MultiDiscreteActions-v0 has the action space MultiDiscrete\(\[2, 3\]\)"),
+        ("TupleActions", r"TupleActions-v0 has the action space Tuple\(Discrete\(2\), Discrete\(3\)\); agents act in"),
+        ("NothingToDo", r"NothingToDo-v0 has the action space Box\(0,\), in which there is nothing to do"),
+        ("NothingToSee", r"NothingToSee-v0 observes nothing, Box\(0,\)"),
         ("Unbounded", r"Unbounded-v0 has an unbounded action space, Box\(2,\)"),
+        ("UnboundedIntegers", r"UnboundedIntegers-v0 has an unbounded action space, Box\(2,\)"),
+        ("LargestFloats", r"LargestFloats-v0 has an unbounded action space, Box\(2,\)"),
         ("Image", r"Image-v0 observes images, Box\(96, 96, 3\); convolutional networks are not built yet"),
         ("Words", "Words-v0 has a Text space"),
     ],
