@@ -103,9 +103,8 @@ class DQN:
         for start in range(0, count, SERIES):
             parts = min(SERIES, count - start)
             drawn = self._seen(buffer.sample(parts * hp.batch_size, hp.gamma, hp.n_step, self.generator))
-            columns = (column.view(parts, hp.batch_size, *column.shape[1:]).unbind(0) for column in drawn)
-            for part in zip(*columns, strict=True):
-                self.update(Minibatch(*part))
+            for minibatch in drawn.parts(parts):
+                self.update(minibatch)
 
     def update(self, minibatch: Minibatch, weight: Tensor | None = None) -> Tensor:
         """One gradient step, and the target network's where it is due. Returns as `compute_gradients` does."""
@@ -253,7 +252,7 @@ def _network(env: VectorEnv, hp: DQNHyperparameters) -> QNetwork:
 
 
 def _buffer(env: VectorEnv, hp: DQNHyperparameters) -> ReplayBuffer:
-    sizes = hp.buffer_size, env.num_envs, env.observation_dim, 1
+    sizes = hp.buffer_size, env.num_envs, (env.observation_dim,), 1
     if hp.prioritised_replay:
         return PrioritisedReplayBuffer(*sizes, env.device, alpha=hp.priority_alpha)
     return ReplayBuffer(*sizes, env.device)

@@ -47,8 +47,8 @@ class OffPolicy(ABC):
         env_seed, network_seed, noise_seed = (int(s) for s in np.random.SeedSequence(seed).generate_state(3))
         self.build(torch.Generator().manual_seed(network_seed))
         self.generator = torch.Generator(self.device).manual_seed(noise_seed)
-        dims = env.observation_dim, env.action_dim
-        self.normaliser = ObservationNormaliser(dims[0], self.device) if hyperparameters.norm_obs else None
+        self.normaliser = ObservationNormaliser(env.observation_dim, self.device) if hyperparameters.norm_obs else None
+        dims = (env.observation_dim,), env.action_dim
         self.buffer = ReplayBuffer(hyperparameters.buffer_size, env.num_envs, *dims, self.device)
         self.tracker = EpisodeTracker(env.num_envs)
         self.global_step = 0
