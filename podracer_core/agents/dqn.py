@@ -42,7 +42,13 @@ class DQN:
         env_seed, network_seed, noise_seed = (int(s) for s in np.random.SeedSequence(seed).generate_state(3))
         self.network = _network(env, hyperparameters)
         self.network.initialise(network_seed)
-        self.optimizer = Adam(self.network.parameters, self.network.gradients, self.hp.learning_rate)
+        self.optimizer = Adam(
+            self.network.parameters,
+            self.network.gradients,
+            self.hp.learning_rate,
+            weight_decay=self.hp.weight_decay,
+            decays=self.network.weight_mask(),
+        )
         self.generator = torch.Generator(device).manual_seed(noise_seed)
         self.normaliser = ObservationNormaliser(env.observation_dim, device) if self.hp.norm_obs else None
         self.buffer = _buffer(env, hyperparameters)
@@ -248,6 +254,7 @@ def _network(env: VectorEnv, hp: DQNHyperparameters) -> QNetwork:
         activation=hp.activation,
         dueling=hp.dueling,
         device=env.device,
+        layer_norm=hp.layer_norm,
     )
 
 

@@ -102,3 +102,14 @@ def test_a_state_beyond_its_limit_keeps_the_latest(monkeypatch: pytest.MonkeyPat
     again = ReplayBuffer(5, 1, (1,), 1, CPU)
     again.load_state(state)
     assert taken(again, 2, 2) == (1.0, 0.5, 6.5)
+
+
+def test_images_are_kept_as_bytes_of_their_shape() -> None:
+    buffer = ReplayBuffer(4, 2, (3, 2, 2), 1, CPU, torch.uint8)
+    obs = torch.arange(24, dtype=torch.uint8).view(2, 3, 2, 2) + 200
+    no = torch.zeros(2, dtype=torch.bool)
+    buffer.add(obs, torch.zeros(2, 1), Step(obs + 1, torch.ones(2), no, no, obs + 2))
+    batch = buffer.take(torch.tensor([1, 0]), 0.5)
+    assert batch.obs.dtype == torch.uint8
+    assert torch.equal(batch.obs, obs[[1, 0]])
+    assert torch.equal(batch.next_obs, obs[[1, 0]] + 2)
