@@ -20,7 +20,6 @@ from podracer_core.envs import catalogue
 from podracer_core.errors import CheckpointError, EnvironmentCrashedError, PodracerError
 from podracer_core.hyperparameters import (
     ALGORITHMS,
-    NOT_BUILT,
     Hyperparameters,
     Value,
     algorithm_problem,
@@ -189,8 +188,6 @@ def _check_threads(threads: int) -> None:
 
 def _hyperparameters(algorithm: str, env_id: str, assignments: list[str]) -> Hyperparameters:
     """The environment's tuned values with `NAME=VALUE` assignments on top."""
-    if algorithm in NOT_BUILT:
-        raise CommandError(f"The algorithm {algorithm!r} is not built yet; available: {', '.join(ALGORITHMS)}.")
     if algorithm not in ALGORITHMS:
         raise CommandError(f"Unknown algorithm {algorithm!r}; available: {', '.join(ALGORITHMS)}.")
     given: dict[str, Value] = {}

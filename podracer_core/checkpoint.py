@@ -2,9 +2,10 @@
 
 Tensors: `actor.N.weight` [outputs, inputs] and `actor.N.bias` layer by layer, or `q.N...` for an algorithm that
 has action values instead of an actor (see PLAYERS); with observation normalisation `obs.scale` and `obs.shift`,
-where the network sees clip(obs * scale + shift, -10, 10). What else there is (`critic.N...`, `log_std...`) playing
-does not need. A discrete action is the largest output, a MultiDiscrete or MultiBinary one the largest of each entry's
-own outputs, which follow one another. Metadata: one JSON value a key, see METADATA_KEYS.
+where the network sees clip(obs * scale + shift, -10, 10); with layer normalisation `actor.N.norm.weight` and
+`actor.N.norm.bias` for each hidden layer, before its activation. What else there is (`critic.N...`, `log_std...`)
+playing does not need. A discrete action is the largest output, a MultiDiscrete or MultiBinary one the largest of each
+entry's own outputs, which follow one another. Metadata: one JSON value a key, see METADATA_KEYS.
 """
 
 import json
@@ -31,13 +32,13 @@ METADATA_KEYS = (
     "spaces",  # {"observation": SpaceInfo, "action": SpaceInfo}
     "algorithm",
     "hyperparameters",
-    "network",  # {"hidden_size", "num_layers", "activation", "obs_clip"}
+    "network",  # {"hidden_size", "num_layers", "activation", "layer_norm", "obs_clip"}
     "score",  # {"score", "score_low", "score_high", "episodes"}, or null
     "lineage",
 )
 MAX_HEADER_BYTES = 1024 * 1024
 MAX_FILE_BYTES = 2 * 1024**3
-OBS_CLIP = 10.0
+OBS_CLIP, LAYER_NORM_EPSILON = 10.0, 1e-5
 
 Array = npt.NDArray[Any]
 
@@ -90,6 +91,8 @@ class Agent:
         name, self._squash = PLAYERS[metadata["algorithm"]]
         count = metadata["network"]["num_layers"] + 1
         self._layers = [(tensors[f"{name}.{i}.weight"].T, tensors[f"{name}.{i}.bias"]) for i in range(count)]
+        normalised = range(count - 1 if metadata["network"].get("layer_norm") else 0)  # version 1 began without
+        self._norms = [(tensors[f"{name}.{i}.norm.weight"], tensors[f"{name}.{i}.norm.bias"]) for i in normalised]
         self._scale, self._shift = tensors.get("obs.scale"), tensors.get("obs.shift")
 
     def act(self, obs: Any) -> Any:
@@ -106,8 +109,11 @@ class Agent:
     def _forward(self, rows: Array) -> Array:
         if self._scale is not None and self._shift is not None:
             rows = np.clip(rows * self._scale + self._shift, -OBS_CLIP, OBS_CLIP)
-        for weight, bias in self._layers[:-1]:
-            rows = self._activate(rows @ weight + bias)
+        for index, (weight, bias) in enumerate(self._layers[:-1]):
+            rows = rows @ weight + bias
+            if self._norms:
+                rows = _layer_norm(rows, *self._norms[index])
+            rows = self._activate(rows)
         weight, bias = self._layers[-1]
         return np.asarray(rows @ weight + bias)
 
@@ -121,6 +127,11 @@ class Agent:
             return np.stack([entry.argmax(1) for entry in entries], axis=1)
         low, high = np.asarray(space.low, dtype=np.float64), np.asarray(space.high, dtype=np.float64)
         return (low + high) / 2 + self._squash(out) * (high - low) / 2
+
+
+def _layer_norm(rows: Array, gain: Array, shift: Array) -> Array:
+    mean, variance = rows.mean(1, keepdims=True), rows.var(1, keepdims=True)
+    return np.asarray((rows - mean) / np.sqrt(variance + LAYER_NORM_EPSILON) * gain + shift)
 
 
 def save_agent(path: str | Path, tensors: Mapping[str, Array], metadata: Mapping[str, Any]) -> None:
@@ -223,6 +234,10 @@ def _check_tensors(tensors: Mapping[str, Array], metadata: Mapping[str, Any]) ->
         expected = (sizes[index + 1], sizes[index])
         if tensors[f"{name}.{index}.weight"].shape != expected or tensors[f"{name}.{index}.bias"].shape != expected[:1]:
             raise ValueError(f"layer {index} of the policy should be {expected[1]} to {expected[0]} wide")
+        if network.get("layer_norm") and index < network["num_layers"]:
+            for part in ("weight", "bias"):
+                if tensors[f"{name}.{index}.norm.{part}"].shape != expected[:1]:
+                    raise ValueError(f"the normalisation of layer {index} should be {expected[0]} wide")
     for name, tensor in tensors.items():
         if not np.isfinite(tensor).all():
             raise ValueError(f"tensor {name!r} holds NaN or infinity")

@@ -9,6 +9,12 @@ Value = bool | int | float | str
 
 Activation = Literal["tanh", "relu", "elu", "silu"]
 LearningRate = Annotated[float, Field(gt=0, le=1, description="Adam's step size")]
+AnnealLR = Annotated[bool, Field(description="lower the learning rate linearly to 0 over the round")]
+LayerNorm = Annotated[bool, Field(description="normalise what each hidden layer gives, before its activation")]
+WeightDecay = Annotated[
+    float,
+    Field(ge=0, le=100, description="pull of the layers' weights to 0, times the learning rate; biases have none"),
+]
 Gamma = Annotated[float, Field(ge=0, le=1, description="discount per env step")]
 
 
@@ -20,7 +26,7 @@ class PPOHyperparameters(_Algorithm):
     """Proximal policy optimisation (Schulman et al. 2017, arXiv 1707.06347), the names as in CleanRL."""
 
     learning_rate: LearningRate = 3e-4
-    anneal_lr: bool = Field(False, description="lower the learning rate linearly to 0 over the round")
+    anneal_lr: AnnealLR = False
     num_steps: int = Field(32, ge=1, le=65_536, description="env steps per environment between two updates")
     num_epochs: int = Field(4, ge=1, le=100, description="passes over each batch")
     num_minibatches: int = Field(4, ge=1, le=65_536, description="minibatches per pass")
@@ -38,13 +44,15 @@ class PPOHyperparameters(_Algorithm):
     hidden_size: int = Field(64, ge=1, le=8_192, description="units per hidden layer")
     num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
     activation: Activation = Field("tanh", description="between the layers")
+    layer_norm: LayerNorm = False
+    weight_decay: WeightDecay = 0.0
 
 
 class A2CHyperparameters(_Algorithm):
     """Advantage actor-critic (Mnih et al. 2016, arXiv 1602.01783), synchronous."""
 
     learning_rate: LearningRate = Field(7e-4, description="the optimizer's step size")
-    anneal_lr: bool = Field(False, description="lower the learning rate linearly to 0 over the round")
+    anneal_lr: AnnealLR = False
     optimizer: Literal["rmsprop", "adam"] = Field("rmsprop", description="what steps the weights")
     num_steps: int = Field(8, ge=1, le=65_536, description="env steps per environment between two updates")
     gamma: Gamma = 0.99
@@ -58,13 +66,15 @@ class A2CHyperparameters(_Algorithm):
     hidden_size: int = Field(64, ge=1, le=8_192, description="units per hidden layer")
     num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
     activation: Activation = Field("tanh", description="between the layers")
+    layer_norm: LayerNorm = False
+    weight_decay: WeightDecay = 0.0
 
 
 class DQNHyperparameters(_Algorithm):
     """Deep Q-learning (Mnih et al. 2015, doi 10.1038/nature14236), the names as in CleanRL."""
 
     learning_rate: LearningRate = 1e-3
-    anneal_lr: bool = Field(False, description="lower the learning rate linearly to 0 over the round")
+    anneal_lr: AnnealLR = False
     buffer_size: int = Field(100_000, ge=1, le=10_000_000, description="transitions in the replay buffer")
     learning_starts: int = Field(1_000, ge=0, le=10**9, description="env steps before the first update")
     train_freq: int = Field(4, ge=1, le=65_536, description="env steps per environment between two series of updates")
@@ -91,6 +101,8 @@ class DQNHyperparameters(_Algorithm):
     hidden_size: int = Field(64, ge=1, le=8_192, description="units per hidden layer")
     num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
     activation: Activation = Field("relu", description="between the layers")
+    layer_norm: LayerNorm = False
+    weight_decay: WeightDecay = 0.0
 
 
 EXPLORATION_NOISE = "deviation of the noise on actions, where -1 and 1 are their bounds"
@@ -100,6 +112,7 @@ class OffPolicyHyperparameters(_Algorithm):
     """What every actor with critics and a replay buffer has; the names as in Stable-Baselines3."""
 
     learning_rate: LearningRate = 3e-4
+    anneal_lr: AnnealLR = False
     buffer_size: int = Field(300_000, ge=1, le=10_000_000, description="transitions in the replay buffer")
     batch_size: int = Field(256, ge=1, le=65_536, description="transitions per update")
     learning_starts: int = Field(1_000, ge=0, le=10**9, description="env steps before the first update")
@@ -108,18 +121,42 @@ class OffPolicyHyperparameters(_Algorithm):
     n_step: int = Field(1, ge=1, le=1_000, description="rewards summed before the target networks' value")
     tau: float = Field(0.005, gt=0, le=1, description="share of the way that the target networks move")
     max_grad_norm: float = Field(0.0, ge=0, le=1e6, description="gradients longer than this are scaled down; 0 = none")
+    noise_correlation: float = Field(
+        0.0, ge=0, lt=1, description="how much of one env step's exploration noise is in that of the next"
+    )
     norm_obs: bool = Field(False, description="normalise observations by their running mean and deviation")
     hidden_size: int = Field(256, ge=1, le=8_192, description="units per hidden layer")
     num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
     activation: Activation = Field("relu", description="between the layers")
+    layer_norm: LayerNorm = False
+    weight_decay: WeightDecay = 0.0
+
+
+EntCoef = Annotated[
+    Annotated[float, Field(ge=0, le=1_000)] | Literal["auto"],
+    Field(description="weight of the entropy; auto: so that it nears a target, minus the number of actions"),
+]
 
 
 class SACHyperparameters(OffPolicyHyperparameters):
-    """Soft actor-critic (Haarnoja et al. 2018, arXiv 1812.05905)."""
+    """Soft actor-critic (Haarnoja et al. 2018, arXiv 1812.05905), for discrete actions as in arXiv 1910.07207."""
 
-    ent_coef: Annotated[float, Field(ge=0, le=1_000)] | Literal["auto"] = Field(
-        "auto", description="weight of the entropy; auto: so that it nears minus the number of actions"
+    ent_coef: EntCoef = "auto"
+    target_entropy_scale: float = Field(
+        0.3, ge=0, le=1, description="discrete actions: what it then nears, as a share of acting uniformly at random"
     )
+
+
+class REDQHyperparameters(OffPolicyHyperparameters):
+    """Randomised ensembled double Q-learning (Chen et al. 2021, arXiv 2101.05982)."""
+
+    utd_ratio: float = Field(
+        20.0, gt=0, le=100, description="updates per env step, whatever the number of environments"
+    )
+    num_critics: int = Field(10, ge=1, le=100, description="critics in the ensemble")
+    num_subset: int = Field(2, ge=1, le=100, description="critics drawn for each target, of which the smallest counts")
+    policy_delay: int = Field(20, ge=1, le=1_000, description="critic updates for each of the actor")
+    ent_coef: EntCoef = "auto"
 
 
 class DDPGHyperparameters(OffPolicyHyperparameters):
@@ -144,6 +181,7 @@ Hyperparameters = (
     | DDPGHyperparameters
     | TD3Hyperparameters
     | SACHyperparameters
+    | REDQHyperparameters
 )
 """Every algorithm's model."""
 
@@ -154,10 +192,8 @@ ALGORITHMS: dict[str, type[Hyperparameters]] = {
     "ddpg": DDPGHyperparameters,
     "td3": TD3Hyperparameters,
     "sac": SACHyperparameters,
+    "redq": REDQHyperparameters,
 }
-
-NOT_BUILT = ("redq",)
-"""Algorithms that Podracer names and does not have yet."""
 
 ACTION_KINDS: dict[str, tuple[str, ...]] = {
     "ppo": ("discrete", "multidiscrete", "continuous"),
@@ -165,11 +201,23 @@ ACTION_KINDS: dict[str, tuple[str, ...]] = {
     "dqn": ("discrete",),
     "ddpg": ("continuous",),
     "td3": ("continuous",),
-    "sac": ("continuous",),
+    "sac": ("discrete", "continuous"),
+    "redq": ("continuous",),
 }
 """The kinds of actions that each algorithm can choose."""
 
-ARCHITECTURE = frozenset({"hidden_size", "num_layers", "activation", "norm_obs", "dueling", "optimizer"})
+ARCHITECTURE = frozenset(
+    {
+        "hidden_size",
+        "num_layers",
+        "activation",
+        "layer_norm",
+        "norm_obs",
+        "dueling",
+        "optimizer",
+        "num_critics",
+    }
+)
 """Change the network's or the optimizer's tensors, so an agent that inherits weights keeps its parent's values."""
 
 DISCOUNTS = frozenset({"gamma", "gae_lambda"})
@@ -181,8 +229,10 @@ DECISIVE: dict[str, Callable[[Any], Any]] = {
     "norm_adv": any,
     "buffer_size": min,
     "batch_size": max,
+    "num_critics": min,
+    "num_subset": max,
 }
-"""Which end of a search space decides whether every draw from it makes batches, see `batch_problem`."""
+"""Which end of a search space decides whether every draw from it holds together, see `batch_problem`."""
 
 
 def complete(algorithm: str, *overrides: Mapping[str, Value]) -> Hyperparameters:
@@ -205,13 +255,13 @@ def algorithm_problem(algorithm: str, action_kind: str) -> str | None:
 
 
 def batch_problem(values: Mapping[str, Value], num_envs: int) -> tuple[str, str] | None:
-    """The hyperparameter at fault and why these make no batch with `num_envs` environments, or None when they do."""
+    """The hyperparameter at fault and why these do not hold together with `num_envs` environments, or None."""
     if "num_minibatches" in values:
         return _minibatch_problem(values, num_envs)
     if "num_steps" in values:
         return _rollout_problem(values, num_envs)
     if "buffer_size" in values:
-        return _replay_problem(values, num_envs)
+        return _replay_problem(values, num_envs) or _ensemble_problem(values)
     return None
 
 
@@ -242,3 +292,9 @@ def _replay_problem(values: Mapping[str, Value], num_envs: int) -> tuple[str, st
         f"a replay buffer of {values['buffer_size']} transitions is too small for batches of "
         f"{values['batch_size']} from {num_envs} environments; at least {smallest}"
     )
+
+
+def _ensemble_problem(values: Mapping[str, Value]) -> tuple[str, str] | None:
+    if "num_subset" not in values or int(values["num_subset"]) <= int(values["num_critics"]):
+        return None
+    return "num_subset", f"{values['num_subset']} critics cannot be drawn from {values['num_critics']}; at most so many"

@@ -330,6 +330,7 @@ def agent_metadata(
             "hidden_size": hp.hidden_size,
             "num_layers": hp.num_layers,
             "activation": hp.activation,
+            "layer_norm": hp.layer_norm,
             "obs_clip": OBS_CLIP,
         },
         "score": score,

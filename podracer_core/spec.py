@@ -21,7 +21,6 @@ from podracer_core.envs import catalogue
 from podracer_core.errors import SpecError
 from podracer_core.hyperparameters import (
     ALGORITHMS,
-    NOT_BUILT,
     Value,
     complete,
 )
@@ -74,7 +73,7 @@ _WHOLE = "use int = [low, high] or choice = [..]"
 class AlgorithmSpec(_Part):
     """An algorithm and the space that its hyperparameters are drawn from; what is not named keeps its default."""
 
-    name: Annotated[str, _built("algorithm", tuple(ALGORITHMS), NOT_BUILT)] = "ppo"
+    name: Annotated[str, _built("algorithm", tuple(ALGORITHMS), ())] = "ppo"
     search_space: dict[str, SearchSpace] = Field(default_factory=dict)
 
     @model_validator(mode="after")

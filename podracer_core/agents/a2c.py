@@ -37,8 +37,7 @@ class A2C(OnPolicy):
 
     def __init__(self, env: VectorEnv, hyperparameters: A2CHyperparameters, seed: int) -> None:
         super().__init__(env, hyperparameters, seed)
-        kind = {"adam": Adam, "rmsprop": RMSprop}[hyperparameters.optimizer]
-        self.optimizer = kind(self.network.parameters, self.network.gradients, hyperparameters.learning_rate)
+        self.optimizer = self.make_optimizer({"adam": Adam, "rmsprop": RMSprop}[hyperparameters.optimizer])
         self._batch: Batch | None = None
 
     # One iteration

@@ -6,28 +6,30 @@ Like networks.Mlp, over views of flat vectors and with the backward pass written
 import copy
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 
 import torch
 from torch import Tensor
 
-from podracer_core.agents.networks import ACTIVATIONS, orthogonal, parameter_count
+from podracer_core.agents.networks import ACTIVATIONS, layer_norms, orthogonal, parameter_count, parameter_views
 
 
 class Critics:
-    """`count` networks from observation and action to one value each.
+    """`count` networks of one shape.
 
-    parameters, gradients: [count * parameter_count(sizes)]; layer by layer, weights [count, inputs, outputs] of all
-        networks, then biases [count, 1, outputs]
+    parameters, gradients: [count * parameter_count(sizes, layer_norm)], as networks.parameter_views has them
+    layer_norm: as in networks.Mlp
     """
 
-    def __init__(self, count: int, sizes: Sequence[int], activation: str, device: torch.device) -> None:
-        self.count, self.sizes = count, list(sizes)
+    def __init__(
+        self, count: int, sizes: Sequence[int], activation: str, device: torch.device, *, layer_norm: bool = False
+    ) -> None:
+        self.count, self.sizes, self.layer_norm = count, list(sizes), layer_norm
         self.activation = ACTIVATIONS[activation]
-        self.parameters = torch.zeros(count * parameter_count(sizes), device=device)
+        self.parameters = torch.zeros(count * parameter_count(sizes, layer_norm), device=device)
         self.gradients = torch.zeros_like(self.parameters)
-        self.weights, self.biases = self._views(self.parameters)
-        self.weight_gradients, self.bias_gradients = self._views(self.gradients)
+        self.weights, self.biases, gains, shifts = parameter_views(sizes, self.parameters, layer_norm, count)
+        self.weight_gradients, self.bias_gradients, *by_norm = parameter_views(sizes, self.gradients, layer_norm, count)
+        self.norms = layer_norms(gains, shifts, by_norm)
         self._transposed = [weight.transpose(1, 2) for weight in self.weights]
         self._kept: list[tuple[Tensor, Tensor]] = []
 
@@ -38,27 +40,34 @@ class Critics:
             for each in weight:
                 each.copy_(orthogonal(each.shape, gain, generator))
             bias.zero_()
+        for norm in self.norms:
+            norm.gain.fill_(1.0)
+            norm.shift.zero_()
 
     def forward(self, x: Tensor) -> Tensor:
-        """x: [batch, inputs]. Returns [count, batch]; keeps nothing."""
+        """x: [batch, inputs]. Returns [count, batch, outputs]; keeps nothing."""
         x = x.expand(self.count, -1, -1)
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = self.activation.forward(torch.baddbmm(bias, x, weight))
-        return torch.baddbmm(self.biases[-1], x, self.weights[-1]).squeeze(2)
+        for index in range(len(self.weights) - 1):
+            before = torch.baddbmm(self.biases[index], x, self.weights[index])
+            if self.norms:
+                before = self.norms[index].forward(before)
+            x = self.activation.forward(before)
+        return torch.baddbmm(self.biases[-1], x, self.weights[-1])
 
     def forward_keep(self, x: Tensor) -> Tensor:
         """As `forward`, keeping what `backward` and `input_gradient` need."""
         x = x.expand(self.count, -1, -1)
         self._kept = [(x, x)]
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            before = torch.baddbmm(bias, x, weight)
+        for index in range(len(self.weights) - 1):
+            before = torch.baddbmm(self.biases[index], x, self.weights[index])
+            if self.norms:
+                before = self.norms[index].forward_keep(before)
             x = self.activation.forward(before)
             self._kept.append((before, x))
-        return torch.baddbmm(self.biases[-1], x, self.weights[-1]).squeeze(2)
+        return torch.baddbmm(self.biases[-1], x, self.weights[-1])
 
     def backward(self, gradient: Tensor) -> None:
-        """gradient: [count, batch] of the loss by what `forward_keep` returned. Overwrites the gradients."""
-        gradient = gradient.unsqueeze(2)
+        """gradient: [count, batch, outputs] of the loss by what `forward_keep` returned. Overwrites the gradients."""
         for index in range(len(self.weights) - 1, -1, -1):
             before, inputs = self._kept[index]
             torch.bmm(inputs.transpose(1, 2), gradient, out=self.weight_gradients[index])
@@ -66,14 +75,17 @@ class Critics:
             if index:
                 through = torch.bmm(gradient, self._transposed[index])
                 gradient = self.activation.backward(through, before, inputs)
+                if self.norms:
+                    gradient = self.norms[index - 1].backward(gradient)
 
     def input_gradient(self, gradient: Tensor) -> Tensor:
-        """gradient: [count, batch], as in `backward`. Returns that by the input, [batch, inputs], and no other."""
-        gradient = gradient.unsqueeze(2)
+        """gradient: as in `backward`. Returns that by the input, [batch, inputs], and no other."""
         for index in range(len(self.weights) - 1, 0, -1):
             before, inputs = self._kept[index]
             through = torch.bmm(gradient, self._transposed[index])
             gradient = self.activation.backward(through, before, inputs)
+            if self.norms:
+                gradient = self.norms[index - 1].input_gradient(gradient)
         return torch.bmm(gradient, self._transposed[0]).sum(0)
 
     def first(self) -> "Critics":
@@ -82,24 +94,33 @@ class Critics:
         alone.count = 1
         for name in ("weights", "biases", "weight_gradients", "bias_gradients", "_transposed"):
             setattr(alone, name, [layer[:1] for layer in getattr(self, name)])
+        alone.norms = [norm.chosen(slice(1)) for norm in self.norms]
         return alone
 
-    def tensors(self) -> dict[str, Tensor]:
-        """Views by name, `N.0.weight` [outputs, inputs] and `N.0.bias` and so on for critic number N."""
-        return {
-            f"{each}.{index}.{part}": tensor[each].view(-1) if part == "bias" else tensor[each]
-            for index, layer in enumerate(zip(self._transposed, self.biases, strict=True))
-            for part, tensor in zip(("weight", "bias"), layer, strict=True)
-            for each in range(self.count)
-        }
+    def subset(self, index: Tensor) -> "Critics":
+        """Copies of the networks `index` [n], for `forward` alone."""
+        chosen = copy.copy(self)
+        chosen.count = len(index)
+        chosen.weights, chosen.biases = (
+            [layer.index_select(0, index) for layer in layers] for layers in (self.weights, self.biases)
+        )
+        chosen.norms = [norm.chosen(index) for norm in self.norms]
+        return chosen
 
-    def _views(self, flat: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        weights, biases = [], []
-        start = 0
-        for inputs, outputs in pairwise(self.sizes):
-            middle = start + self.count * inputs * outputs
-            end = middle + self.count * outputs
-            weights.append(flat[start:middle].view(self.count, inputs, outputs))
-            biases.append(flat[middle:end].view(self.count, 1, outputs))
-            start = end
-        return weights, biases
+    def weight_mask(self) -> Tensor:
+        """As networks.Mlp's."""
+        mask = torch.zeros_like(self.parameters)
+        for weight in parameter_views(self.sizes, mask, self.layer_norm, self.count).weights:
+            weight.fill_(1.0)
+        return mask
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Views by name, `N.0.weight` [outputs, inputs] and so on for critic number N, as networks.Mlp names them."""
+        named = {}
+        for each in range(self.count):
+            for index, (weight, bias) in enumerate(zip(self._transposed, self.biases, strict=True)):
+                named[f"{each}.{index}.weight"], named[f"{each}.{index}.bias"] = weight[each], bias[each, 0]
+            for index, norm in enumerate(self.norms):
+                name = f"{each}.{index}.norm"
+                named[f"{name}.weight"], named[f"{name}.bias"] = norm.gain[each, 0], norm.shift[each, 0]
+        return named

@@ -47,12 +47,12 @@ class DDPG(OffPolicy):
     def target(self, batch: Minibatch) -> Tensor:
         """[batch]: what the critic should say."""
         action = self.target_actor.forward(batch.next_obs).tanh_()
-        (value,) = self.targets.forward(torch.cat((batch.next_obs, action), 1))
+        (value,) = self.values(self.targets, batch.next_obs, action)
         return torch.addcmul(batch.reward, batch.discount, value)
 
     def losses(self, batch: Minibatch, noise: Tensor) -> dict[str, Tensor]:
-        chosen = self.critics.forward(torch.cat((batch.obs, self.play(batch.obs)), 1))
-        values = self.critics.forward(torch.cat((batch.obs, batch.action), 1))
+        chosen = self.values(self.critics, batch.obs, self.play(batch.obs))
+        values = self.values(self.critics, batch.obs, batch.action)
         return {
             "policy_loss": -chosen.mean(),
             "value_loss": 0.5 * (values - self.target(batch)).square().mean(),

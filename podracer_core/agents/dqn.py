@@ -42,7 +42,13 @@ class DQN:
         env_seed, network_seed, noise_seed = (int(s) for s in np.random.SeedSequence(seed).generate_state(3))
         self.network = _network(env, hyperparameters)
         self.network.initialise(network_seed)
-        self.optimizer = Adam(self.network.parameters, self.network.gradients, self.hp.learning_rate)
+        self.optimizer = Adam(
+            self.network.parameters,
+            self.network.gradients,
+            self.hp.learning_rate,
+            weight_decay=self.hp.weight_decay,
+            decays=self.network.weight_mask(),
+        )
         self.generator = torch.Generator(device).manual_seed(noise_seed)
         self.normaliser = ObservationNormaliser(env.observation_dim, device) if self.hp.norm_obs else None
         self.buffer = _buffer(env, hyperparameters)
@@ -103,9 +109,8 @@ class DQN:
         for start in range(0, count, SERIES):
             parts = min(SERIES, count - start)
             drawn = self._seen(buffer.sample(parts * hp.batch_size, hp.gamma, hp.n_step, self.generator))
-            columns = (column.view(parts, hp.batch_size, *column.shape[1:]).unbind(0) for column in drawn)
-            for part in zip(*columns, strict=True):
-                self.update(Minibatch(*part))
+            for minibatch in drawn.parts(parts):
+                self.update(minibatch)
 
     def update(self, minibatch: Minibatch, weight: Tensor | None = None) -> Tensor:
         """One gradient step, and the target network's where it is due. Returns as `compute_gradients` does."""
@@ -249,11 +254,12 @@ def _network(env: VectorEnv, hp: DQNHyperparameters) -> QNetwork:
         activation=hp.activation,
         dueling=hp.dueling,
         device=env.device,
+        layer_norm=hp.layer_norm,
     )
 
 
 def _buffer(env: VectorEnv, hp: DQNHyperparameters) -> ReplayBuffer:
-    sizes = hp.buffer_size, env.num_envs, env.observation_dim, 1
+    sizes = hp.buffer_size, env.num_envs, (env.observation_dim,), 1
     if hp.prioritised_replay:
         return PrioritisedReplayBuffer(*sizes, env.device, alpha=hp.priority_alpha)
     return ReplayBuffer(*sizes, env.device)

@@ -7,8 +7,8 @@ import numpy as np
 from torch import Tensor
 
 from podracer_core.agents.episodes import Episodes
-from podracer_core.envs.vector_env import VectorEnv
-from podracer_core.errors import CheckpointError, DivergedError
+from podracer_core.envs.vector_env import Step, VectorEnv
+from podracer_core.errors import CheckpointError, DivergedError, EnvironmentCrashedError
 from podracer_core.hyperparameters import Hyperparameters, OffPolicyHyperparameters
 
 State = dict[str, Any]
@@ -75,6 +75,7 @@ def network_shape(env: VectorEnv, hp: Hyperparameters | OffPolicyHyperparameters
         "hidden_size": hp.hidden_size,
         "num_layers": hp.num_layers,
         "activation": hp.activation,
+        "layer_norm": hp.layer_norm,
         "norm_obs": hp.norm_obs,
     }
 
@@ -98,6 +99,19 @@ def check_num_envs(saved: int, num_envs: int) -> None:
     """Raises CheckpointError where a state is of another number of environments than the plan."""
     if saved != num_envs:
         raise CheckpointError(f"The saved state has {saved} environments, the plan {num_envs}.")
+
+
+def step_env(env: VectorEnv, actions: Tensor) -> Step:
+    """`env.step`, where an environment that crashes on an action that is no number is not to blame.
+
+    Raises DivergedError, EnvironmentCrashedError.
+    """
+    try:
+        return env.step(actions)
+    except EnvironmentCrashedError:
+        if actions.isfinite().all():
+            raise
+        raise DivergedError("The policy's actions became NaN or infinite; a lower learning rate may hold.") from None
 
 
 def check_finite(episodes: Episodes, weights: Tensor, global_step: int, learning_rate: float) -> None:

@@ -13,6 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from podracer_core.agents.layer_norm import LayerNorm
+
 _aten = torch.ops.aten
 
 
@@ -45,22 +47,60 @@ def mlp_sizes(inputs: int, hidden_size: int, num_layers: int, outputs: int) -> l
     return [inputs, *[hidden_size] * num_layers, outputs]
 
 
-def parameter_count(sizes: Sequence[int]) -> int:
-    return sum((inputs + 1) * outputs for inputs, outputs in pairwise(sizes))
+def parameter_count(sizes: Sequence[int], layer_norm: bool = False) -> int:
+    normalised = 2 * sum(sizes[1:-1]) if layer_norm else 0
+    return sum((inputs + 1) * outputs for inputs, outputs in pairwise(sizes)) + normalised
+
+
+class Views(NamedTuple):
+    """Parts of a flat vector, one of each a layer: weight, then bias, then of a normalised one gain and shift."""
+
+    weights: list[Tensor]
+    biases: list[Tensor]
+    gains: list[Tensor]
+    shifts: list[Tensor]
+
+
+def parameter_views(sizes: Sequence[int], flat: Tensor, layer_norm: bool = False, count: int | None = None) -> Views:
+    """Weights [inputs, outputs], all else [outputs]; of `count` networks at once [count, inputs, outputs] and
+    [count, 1, outputs]. Hidden layers alone are normalised."""
+    several, row = ((), ()) if count is None else ((count,), (count, 1))
+    views, start = Views([], [], [], []), 0
+    for index, (inputs, outputs) in enumerate(pairwise(sizes)):
+        hidden = index < len(sizes) - 2
+        for part in views if layer_norm and hidden else views[:2]:
+            shape = (*several, inputs, outputs) if part is views.weights else (*row, outputs)
+            end = start + math.prod(shape)
+            part.append(flat[start:end].view(shape))
+            start = end
+    return views
 
 
 class Mlp:
     """Linear layers with an activation between them, over views of flat vectors.
 
     sizes: widths from input to output
-    parameters, gradients: [parameter_count(sizes)] each; layer by layer, weight [inputs, outputs] then bias
+    parameters, gradients: [parameter_count(sizes, layer_norm)] each, as `parameter_views` has them
+    layer_norm: normalise what each hidden layer gives, before its activation
+    streams: equal parts of the last hidden layer that are normalised apart
     """
 
-    def __init__(self, sizes: Sequence[int], activation: str, parameters: Tensor, gradients: Tensor) -> None:
-        self.sizes = list(sizes)
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        activation: str,
+        parameters: Tensor,
+        gradients: Tensor,
+        *,
+        layer_norm: bool = False,
+        streams: int = 1,
+    ) -> None:
+        self.sizes, self.layer_norm = list(sizes), layer_norm
         self.activation = ACTIVATIONS[activation]
-        self.weights, self.biases = _views(sizes, parameters)
-        self.weight_gradients, self.bias_gradients = _views(sizes, gradients)
+        self.parameters = parameters
+        self.weights, self.biases, gains, shifts = parameter_views(sizes, parameters, layer_norm)
+        self.weight_gradients, self.bias_gradients, *by_norm = parameter_views(sizes, gradients, layer_norm)
+        self.norms = layer_norms(gains, shifts, by_norm, streams)
         self._transposed = [weight.t() for weight in self.weights]
         self._kept: list[tuple[Tensor, Tensor]] = []
 
@@ -70,20 +110,28 @@ class Mlp:
             last = index == len(self.weights) - 1
             weight.copy_(orthogonal(weight.shape, output_gain if last else math.sqrt(2), generator))
             bias.zero_()
+        for norm in self.norms:
+            norm.gain.fill_(1.0)
+            norm.shift.zero_()
 
     def forward(self, x: Tensor) -> Tensor:
         """x: [batch, inputs]. Returns [batch, outputs]; keeps nothing."""
         activate = self.activation.forward
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = activate(torch.addmm(bias, x, weight))
+        for index in range(len(self.weights) - 1):
+            before = torch.addmm(self.biases[index], x, self.weights[index])
+            if self.norms:
+                before = self.norms[index].forward(before)
+            x = activate(before)
         return torch.addmm(self.biases[-1], x, self.weights[-1])
 
     def forward_keep(self, x: Tensor) -> Tensor:
         """As `forward`, keeping what `backward` needs."""
         activate = self.activation.forward
         self._kept = [(x, x)]
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            before = torch.addmm(bias, x, weight)
+        for index in range(len(self.weights) - 1):
+            before = torch.addmm(self.biases[index], x, self.weights[index])
+            if self.norms:
+                before = self.norms[index].forward_keep(before)
             x = activate(before)
             self._kept.append((before, x))
         return torch.addmm(self.biases[-1], x, self.weights[-1])
@@ -97,13 +145,25 @@ class Mlp:
             torch.sum(gradient, 0, out=self.bias_gradients[index])
             if index:
                 gradient = derive(torch.mm(gradient, self._transposed[index]), before, inputs)
+                if self.norms:
+                    gradient = self.norms[index - 1].backward(gradient)
         self._kept = []
 
+    def weight_mask(self) -> Tensor:
+        """[parameter_count]: 1 for weights, 0 for biases and normalisation, which weight decay leaves alone."""
+        mask = torch.zeros_like(self.parameters)
+        for weight in parameter_views(self.sizes, mask, self.layer_norm).weights:
+            weight.fill_(1.0)
+        return mask
+
     def tensors(self) -> dict[str, Tensor]:
-        """Views by name, `0.weight` [outputs, inputs] and `0.bias` and so on, as torch's Linear names them."""
+        """Views by name, `0.weight` [outputs, inputs] and `0.bias` and so on, as torch's Linear names them; where
+        the layer is normalised, `0.norm.weight` and `0.norm.bias`, as torch's LayerNorm does."""
         named = {}
         for index, (weight, bias) in enumerate(zip(self._transposed, self.biases, strict=True)):
             named[f"{index}.weight"], named[f"{index}.bias"] = weight, bias
+        for index, norm in enumerate(self.norms):
+            named[f"{index}.norm.weight"], named[f"{index}.norm.bias"] = norm.gain, norm.shift
         return named
 
 
@@ -123,16 +183,18 @@ class ActorCritic:
         num_layers: int,
         activation: str,
         device: torch.device,
+        layer_norm: bool = False,
     ) -> None:
         actor_sizes = mlp_sizes(observation_dim, hidden_size, num_layers, action_dim)
         critic_sizes = mlp_sizes(observation_dim, hidden_size, num_layers, 1)
-        lengths = [parameter_count(actor_sizes), parameter_count(critic_sizes), action_dim if continuous else 0]
+        lengths = [parameter_count(sizes, layer_norm) for sizes in (actor_sizes, critic_sizes)]
+        lengths.append(action_dim if continuous else 0)
         self.parameters = torch.zeros(sum(lengths), device=device)
         self.gradients = torch.zeros_like(self.parameters)
         actor, critic, log_std = torch.split(self.parameters, lengths)
         actor_grad, critic_grad, log_std_grad = torch.split(self.gradients, lengths)
-        self.actor = Mlp(actor_sizes, activation, actor, actor_grad)
-        self.critic = Mlp(critic_sizes, activation, critic, critic_grad)
+        self.actor = Mlp(actor_sizes, activation, actor, actor_grad, layer_norm=layer_norm)
+        self.critic = Mlp(critic_sizes, activation, critic, critic_grad, layer_norm=layer_norm)
         self.log_std = log_std if continuous else None
         self.log_std_gradient = log_std_grad if continuous else None
 
@@ -148,16 +210,21 @@ class ActorCritic:
         """obs: [batch, observation_dim]. Returns [batch]."""
         return self.critic.forward(obs).squeeze(1)
 
+    def weight_mask(self) -> Tensor:
+        """1 for what weight decay is for: the layers' weights, no bias, no normalisation, no `log_std`."""
+        masks = [mlp.weight_mask() for mlp in (self.actor, self.critic)]
+        return torch.nn.functional.pad(torch.cat(masks), (0, len(self.parameters) - sum(map(len, masks))))
 
-def _views(sizes: Sequence[int], flat: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-    weights, biases = [], []
-    start = 0
-    for inputs, outputs in pairwise(sizes):
-        middle, end = start + inputs * outputs, start + (inputs + 1) * outputs
-        weights.append(flat[start:middle].view(inputs, outputs))
-        biases.append(flat[middle:end])
-        start = end
-    return weights, biases
+
+def layer_norms(
+    gains: Sequence[Tensor], shifts: Sequence[Tensor], gradients: Sequence[Sequence[Tensor]], streams: int = 1
+) -> list[LayerNorm]:
+    """One a hidden layer, none where there are no gains. gradients: of the gains, of the shifts."""
+    parts = zip(gains, shifts, zip(*gradients, strict=True), strict=True)
+    return [
+        LayerNorm(gain, shift, by, streams if index == len(gains) - 1 else 1)
+        for index, (gain, shift, by) in enumerate(parts)
+    ]
 
 
 def orthogonal(shape: torch.Size, gain: float, generator: torch.Generator) -> Tensor:

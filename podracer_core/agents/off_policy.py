@@ -13,19 +13,23 @@ from torch import Tensor
 from podracer_core.agents.adam import Adam
 from podracer_core.agents.critics import Critics
 from podracer_core.agents.episodes import Episodes, EpisodeTracker
-from podracer_core.agents.learner import State, check_finite, check_fits, check_num_envs, network_shape
+from podracer_core.agents.exploration import Actions, BoxActions, DiscreteActions
+from podracer_core.agents.learner import State, check_finite, check_fits, check_num_envs, network_shape, step_env
 from podracer_core.agents.networks import Mlp, mlp_sizes, parameter_count
 from podracer_core.agents.normaliser import ObservationNormaliser
 from podracer_core.agents.replay_buffer import Minibatch, ReplayBuffer
 from podracer_core.envs.vector_env import VectorEnv
 from podracer_core.hyperparameters import OffPolicyHyperparameters
 
+SERIES = 32
+"""Minibatches drawn together at most."""
+
 UPDATES_PER_ITERATION, CYCLES_PER_ITERATION = 32, 64
 """At most so many, so that a pod hears soon that it should pause, and looks up seldom enough."""
 
 
 class OffPolicy(ABC):
-    """A learner and the environment it learns from. Actions inside are between -1 and 1, see `to_env`.
+    """A learner and the environment it learns from. Actions inside are as `actions` has them.
 
     global_step: env steps trained so far, over all environments
     networks: by name, flat vectors of everything that is learned, target networks included
@@ -39,16 +43,17 @@ class OffPolicy(ABC):
     noise_dim: int
 
     def __init__(self, env: VectorEnv, hyperparameters: OffPolicyHyperparameters, seed: int) -> None:
-        assert env.action_low is not None
-        assert env.action_high is not None
         self.env, self.device = env, env.device
         self._hp = hyperparameters
-        self._centre, self._half_range = (env.action_high + env.action_low) / 2, (env.action_high - env.action_low) / 2
+        continuous = env.action_kind == "continuous"
+        self.actions: Actions = (
+            BoxActions(env, hyperparameters.noise_correlation) if continuous else DiscreteActions(env)
+        )
         env_seed, network_seed, noise_seed = (int(s) for s in np.random.SeedSequence(seed).generate_state(3))
         self.build(torch.Generator().manual_seed(network_seed))
         self.generator = torch.Generator(self.device).manual_seed(noise_seed)
-        dims = env.observation_dim, env.action_dim
-        self.normaliser = ObservationNormaliser(dims[0], self.device) if hyperparameters.norm_obs else None
+        self.normaliser = ObservationNormaliser(env.observation_dim, self.device) if hyperparameters.norm_obs else None
+        dims = (env.observation_dim,), self.actions.columns
         self.buffer = ReplayBuffer(hyperparameters.buffer_size, env.num_envs, *dims, self.device)
         self.tracker = EpisodeTracker(env.num_envs)
         self.global_step = 0
@@ -57,16 +62,21 @@ class OffPolicy(ABC):
         self._latest: tuple[Minibatch, Tensor] | None = None
 
     def make_networks(self, generator: torch.Generator, *, actor_outputs: int, num_critics: int) -> None:
-        """The actor, the critics and their targets, each with its optimizer, into `networks` and `optimizers`."""
+        """The actor, the critics and their targets, each with its optimizer, into `networks` and `optimizers`.
+
+        Critics value an action that they are given next to the observation, or all of them where those are discrete.
+        """
         hp, env, device = self._hp, self.env, self.device
         sizes = mlp_sizes(env.observation_dim, hp.hidden_size, hp.num_layers, actor_outputs)
-        parameters, gradients = (torch.zeros(parameter_count(sizes), device=device) for _ in range(2))
-        self.actor = Mlp(sizes, hp.activation, parameters, gradients)
+        parameters, gradients = (torch.zeros(parameter_count(sizes, hp.layer_norm), device=device) for _ in range(2))
+        self.actor = Mlp(sizes, hp.activation, parameters, gradients, layer_norm=hp.layer_norm)
         self.actor.initialise(0.01, generator)
-        critic_sizes = mlp_sizes(env.observation_dim + env.action_dim, hp.hidden_size, hp.num_layers, 1)
-        self.critics = Critics(num_critics, critic_sizes, hp.activation, device)
+        given, valued = (0, env.action_dim) if env.action_kind == "discrete" else (env.action_dim, 1)
+        critic_sizes = mlp_sizes(env.observation_dim + given, hp.hidden_size, hp.num_layers, valued)
+        self.critics, self.targets = (
+            Critics(num_critics, critic_sizes, hp.activation, device, layer_norm=hp.layer_norm) for _ in range(2)
+        )
         self.critics.initialise(generator)
-        self.targets = Critics(num_critics, critic_sizes, hp.activation, device)
         self.targets.parameters.copy_(self.critics.parameters)
         self.networks = {
             "actor": parameters,
@@ -74,18 +84,21 @@ class OffPolicy(ABC):
             "targets": self.targets.parameters,
         }
         self.optimizers = {
-            "actor": self.make_optimizer(parameters, gradients),
-            "critics": self.make_optimizer(self.critics.parameters, self.critics.gradients),
+            "actor": self.make_optimizer(parameters, gradients, self.actor.weight_mask()),
+            "critics": self.make_optimizer(self.critics.parameters, self.critics.gradients, self.critics.weight_mask()),
         }
 
     def make_target_actor(self) -> Mlp:
         """A copy of the actor, "target_actor" among `networks`."""
-        parameters = self.networks["actor"].clone()
+        hp, parameters = self._hp, self.networks["actor"].clone()
         self.networks["target_actor"] = parameters
-        return Mlp(self.actor.sizes, self._hp.activation, parameters, torch.zeros_like(parameters))
+        unused = torch.zeros_like(parameters)
+        return Mlp(self.actor.sizes, hp.activation, parameters, unused, layer_norm=hp.layer_norm)
 
-    def make_optimizer(self, parameters: Tensor, gradients: Tensor) -> Adam:
-        return Adam(parameters, gradients, self._hp.learning_rate, eps=1e-8)
+    def make_optimizer(self, parameters: Tensor, gradients: Tensor, decays: Tensor | None = None) -> Adam:
+        """decays: as in Adam; nothing decays without."""
+        weight_decay = 0.0 if decays is None else self._hp.weight_decay
+        return Adam(parameters, gradients, self._hp.learning_rate, eps=1e-8, weight_decay=weight_decay, decays=decays)
 
     # What an algorithm brings
 
@@ -95,7 +108,7 @@ class OffPolicy(ABC):
 
     @abstractmethod
     def explore(self, obs: Tensor, noise: Tensor) -> Tensor:
-        """obs: as the networks see it; noise: [num_envs, action_dim], standard normal. Returns actions like it."""
+        """obs: as the networks see it; noise: [num_envs, action_dim], of `actions`. Returns [num_envs, columns]."""
 
     @abstractmethod
     def update(self, batch: Minibatch, noise: Tensor) -> None:
@@ -103,7 +116,7 @@ class OffPolicy(ABC):
 
     @abstractmethod
     def play(self, obs: Tensor) -> Tensor:
-        """The deterministic policy between -1 and 1; obs as the networks see it."""
+        """The deterministic policy, [batch, columns]; obs as the networks see it."""
 
     @abstractmethod
     def losses(self, batch: Minibatch, noise: Tensor) -> dict[str, Tensor]:
@@ -121,10 +134,11 @@ class OffPolicy(ABC):
         Raises DivergedError, EnvironmentCrashedError.
         """
         hp, num_envs = self._hp, self.env.num_envs
+        for optimizer in self.optimizers.values():
+            optimizer.learning_rate = hp.learning_rate * (remaining if hp.anneal_lr else 1.0)
         cycles = min(max(1, int(UPDATES_PER_ITERATION / (hp.utd_ratio * num_envs))), CYCLES_PER_ITERATION)
-        shape = (cycles, num_envs, self.env.action_dim)
         rewards, ended, seen = [], [], []
-        for noise in torch.randn(shape, generator=self.generator, device=self.device):
+        for noise in self.actions.noise(cycles, self.generator):
             seen.append(self._obs)
             reward, end = self._step(noise)
             rewards.append(reward)
@@ -142,43 +156,48 @@ class OffPolicy(ABC):
     def _step(self, noise: Tensor) -> tuple[Tensor, Tensor]:
         """One step of every environment into the buffer. Returns rewards and which ended, [num_envs] each."""
         if self.global_step < self._random_steps:
-            action = torch.rand(noise.shape, generator=self.generator, device=self.device).mul_(2).sub_(1)
+            action = self.actions.random(noise)
         else:
             action = self.explore(self.see(self._obs), noise)
-        step = self.env.step(self.to_env(action))
+        step = step_env(self.env, self.actions.to_env(action))
         self.buffer.add(self._obs, action, step)
         self._obs = step.obs
         self.global_step += self.env.num_envs
         return step.reward, step.terminated | step.truncated
 
     def _updates(self, count: int) -> None:
+        for start in range(0, count, SERIES):
+            self._series(min(SERIES, count - start))
+
+    def _series(self, count: int) -> None:
+        """`count` updates from minibatches that are drawn together."""
         hp = self._hp
+        drawn = self.buffer.sample(count * hp.batch_size, hp.gamma, hp.n_step, self.generator)
+        drawn = drawn._replace(obs=self.see(drawn.obs), next_obs=self.see(drawn.next_obs))
         shape = (count, hp.batch_size, self.noise_dim)
-        for noise in torch.randn(shape, generator=self.generator, device=self.device):
-            batch = self.buffer.sample(hp.batch_size, hp.gamma, hp.n_step, self.generator)
-            if self.normaliser:
-                batch = batch._replace(obs=self.see(batch.obs), next_obs=self.see(batch.next_obs))
+        noises = torch.randn(shape, generator=self.generator, device=self.device)
+        for batch, noise in zip(drawn.parts(count), noises, strict=True):
             self._latest = batch, noise
             self.update(batch, noise)
 
     def see(self, obs: Tensor) -> Tensor:
         return self.normaliser.apply(obs) if self.normaliser else obs
 
-    def to_env(self, action: Tensor) -> Tensor:
-        """From -1 .. 1 to the environment's units."""
-        return torch.addcmul(self._centre, action, self._half_range)
+    def values(self, critics: Critics, obs: Tensor, action: Tensor) -> Tensor:
+        """What each of `critics` says of continuous actions: [count, batch]."""
+        return critics.forward(torch.cat((obs, action), 1)).squeeze(2)
 
     def update_critics(self, batch: Minibatch, target: Tensor) -> None:
         """One step down half the squared error from `target` [batch], summed over the critics."""
         values = self.critics.forward_keep(torch.cat((batch.obs, batch.action), 1))
-        self.critics.backward(values.sub_(target).mul_(1.0 / len(target)))
+        self.critics.backward(values.sub_(target.unsqueeze(1)).mul_(1.0 / len(target)))
         self.clip_and_step(self.optimizers["critics"])
 
     def update_deterministic_actor(self, obs: Tensor, critics: Critics) -> None:
         """One step up the mean value of what the actor does at `obs`, by the only one of `critics`."""
         action = self.actor.forward_keep(obs).tanh_()
         critics.forward_keep(torch.cat((obs, action), 1))
-        upwards = torch.full((1, len(obs)), -1.0 / len(obs), device=obs.device)
+        upwards = torch.full((1, len(obs), 1), -1.0 / len(obs), device=obs.device)
         gradient = critics.input_gradient(upwards)[:, obs.shape[1] :]
         self.actor.backward(torch.ops.aten.tanh_backward.default(gradient, action))
         self.clip_and_step(self.optimizers["actor"])
@@ -190,7 +209,7 @@ class OffPolicy(ABC):
 
     def act(self, obs: Tensor) -> Tensor:
         """The deterministic policy: obs [batch, observation_dim], not normalised, to environment actions."""
-        return self.to_env(self.play(self.see(obs)))
+        return self.actions.to_env(self.play(self.see(obs)))
 
     def metrics(self) -> dict[str, float]:
         """Losses of the latest minibatch under the networks as they are now; none before the first update."""
@@ -198,7 +217,7 @@ class OffPolicy(ABC):
             return {}
         values = self.losses(*self._latest)
         numbers = dict(zip(values, torch.stack([value.reshape(()) for value in values.values()]).tolist(), strict=True))
-        return numbers | {"learning_rate": self._hp.learning_rate}
+        return numbers | {"learning_rate": self.optimizers["critics"].learning_rate}
 
     # What is kept
 
@@ -247,6 +266,7 @@ class OffPolicy(ABC):
             "random_steps": self._random_steps,
             "generator": self.generator.get_state(),
             "env": self.env.state(),
+            "actions": self.actions.state(),
             "buffer": self.buffer.state(),
             **self.tracker.state(),
         }
@@ -257,6 +277,7 @@ class OffPolicy(ABC):
         self.inherit(state)
         self.global_step, self._random_steps = state["global_step"], state["random_steps"]
         self.generator.set_state(state["generator"])
+        self.actions.load_state(state["actions"])
         self.buffer.load_state(state["buffer"])
         self._obs = self.env.load_state(state["env"])
         if "seed" in state["env"]:  # Gymnasium's own: their episodes cannot be saved, new ones have begun

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from podracer_core.agents.adam import Adam
 from podracer_core.agents.episodes import EpisodeTracker
-from podracer_core.agents.learner import State, check_fits, check_num_envs, network_shape
+from podracer_core.agents.learner import State, check_fits, check_num_envs, network_shape, step_env
 from podracer_core.agents.networks import ActorCritic
 from podracer_core.agents.normaliser import ObservationNormaliser, RewardScaler
 from podracer_core.agents.policies import Categorical, Gaussian, MultiCategorical, Policy
@@ -36,7 +36,7 @@ class OnPolicy:
         self.network = _network(env, hyperparameters)
         self.network.initialise(network_seed)
         self.policy = _policy(env, self.network)
-        self.optimizer: Adam | RMSprop = Adam(self.network.parameters, self.network.gradients, self.hp.learning_rate)
+        self.optimizer: Adam | RMSprop = self.make_optimizer(Adam)
         self.generator = torch.Generator(device).manual_seed(noise_seed)
         self.normaliser = ObservationNormaliser(env.observation_dim, device) if self.hp.norm_obs else None
         self.scaler = RewardScaler(env.num_envs, self.hp.gamma, device) if self.hp.norm_reward else None
@@ -45,6 +45,17 @@ class OnPolicy:
         self._obs = env.reset(env_seed)
         example = self.policy.mode(torch.zeros(env.num_envs, env.action_dim, device=device))
         self._buffer = RolloutBuffer.allocate(self.hp.num_steps, env.num_envs, env.observation_dim, example, device)
+
+    def make_optimizer(self, kind: type[Adam] | type[RMSprop]) -> Adam | RMSprop:
+        """One of `kind` for the network."""
+        network, hp = self.network, self.hp
+        return kind(
+            network.parameters,
+            network.gradients,
+            hp.learning_rate,
+            weight_decay=hp.weight_decay,
+            decays=network.weight_mask(),
+        )
 
     # Acting
 
@@ -56,7 +67,7 @@ class OnPolicy:
         for noise in policy.noise(self.hp.num_steps, env.num_envs, self.generator).unbind(0):
             seen = self._see(obs)
             action = policy.sample(actor.forward(seen), noise)
-            step = env.step(policy.to_env(action))
+            step = step_env(env, policy.to_env(action))
             buffer.add(seen, action, step)
             raw.append(obs)
             obs = step.obs
@@ -165,6 +176,7 @@ def _network(env: VectorEnv, hp: OnPolicyHyperparameters) -> ActorCritic:
         num_layers=hp.num_layers,
         activation=hp.activation,
         device=env.device,
+        layer_norm=hp.layer_norm,
     )
 
 

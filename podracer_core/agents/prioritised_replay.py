@@ -70,15 +70,16 @@ class PrioritisedReplayBuffer(ReplayBuffer):
         self,
         capacity: int,
         num_envs: int,
-        observation_dim: int,
+        observation_shape: tuple[int, ...],
         action_dim: int,
         device: torch.device,
+        dtype: torch.dtype = torch.float32,
         *,
         alpha: float,
     ) -> None:
-        super().__init__(capacity, num_envs, observation_dim, action_dim, device)
+        super().__init__(capacity, num_envs, observation_shape, action_dim, device, dtype)
         self.alpha = alpha
-        self._tree = SumTree(len(self._rows), device)
+        self._tree = SumTree(len(self), device)
         self._highest = torch.ones((), dtype=torch.float64, device=device)
         self._env_rows = torch.arange(num_envs, device=device)
 
@@ -108,13 +109,13 @@ class PrioritisedReplayBuffer(ReplayBuffer):
 
     def state(self) -> dict[str, Tensor]:
         state = super().state()
-        kept, blocks = len(state["blocks"]), self._tree.leaves[: len(self._rows)].view(-1, self.num_envs)
+        kept, blocks = len(state["rest"]), self._tree.leaves[: len(self)].view(-1, self.num_envs)
         first = 0 if kept == self.size else self._position - kept  # a large buffer keeps its latest alone
         index = torch.arange(first, first + kept, device=blocks.device) % len(blocks)
         return state | {"priorities": blocks[index].cpu(), "highest": self._highest.cpu().clone()}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         super().load_state(state)
-        priorities = state["priorities"].flatten().to(self._rows.device)
+        priorities = state["priorities"].flatten().to(self._rest.device)
         self._tree.set(torch.arange(len(priorities), device=priorities.device), priorities)
         self._highest.copy_(state["highest"])

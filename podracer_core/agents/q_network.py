@@ -25,6 +25,7 @@ class QNetwork:
         activation: str,
         dueling: bool,
         device: torch.device,
+        layer_norm: bool = False,
     ) -> None:
         self.num_actions, self.dueling = num_actions, dueling
         sizes = mlp_sizes(observation_dim, hidden_size, num_layers, num_actions)
@@ -32,11 +33,14 @@ class QNetwork:
             sizes[-1] += 1
             if num_layers:
                 sizes[-2] *= 2
-        self.parameters = torch.zeros(parameter_count(sizes), device=device)
+        self.parameters = torch.zeros(parameter_count(sizes, layer_norm), device=device)
         self.gradients = torch.zeros_like(self.parameters)
         self.target_parameters = torch.zeros_like(self.parameters)
-        self._online = Mlp(sizes, activation, self.parameters, self.gradients)
-        self._target = Mlp(sizes, activation, self.target_parameters, torch.empty_like(self.gradients))
+        unused, streams = torch.empty_like(self.gradients), 2 if dueling else 1
+        self._online, self._target = (
+            Mlp(sizes, activation, parameters, gradients, layer_norm=layer_norm, streams=streams)
+            for parameters, gradients in ((self.parameters, self.gradients), (self.target_parameters, unused))
+        )
         self._split = hidden_size if dueling and num_layers else None
 
     def initialise(self, seed: int) -> None:
@@ -75,6 +79,10 @@ class QNetwork:
             output[: self._split, self.num_actions :] = 0
             output[self._split :, : self.num_actions] = 0
 
+    def weight_mask(self) -> Tensor:
+        """As networks.Mlp's."""
+        return self._online.weight_mask()
+
     def update_target(self, tau: float) -> None:
         """Moves the target by the share `tau` of its distance; 1 copies."""
         self.target_parameters.lerp_(self.parameters, tau)
@@ -90,9 +98,9 @@ class QNetwork:
         named[f"q.{last}.weight"], named[f"q.{last}.bias"] = weight[:count, :half], bias[:count]
         named[f"value.{last}.weight"], named[f"value.{last}.bias"] = weight[count:, half or 0 :], bias[count:]
         if half is not None:
-            weight, bias = named[f"q.{last - 1}.weight"], named[f"q.{last - 1}.bias"]
-            named[f"q.{last - 1}.weight"], named[f"q.{last - 1}.bias"] = weight[:half], bias[:half]
-            named[f"value.{last - 1}.weight"], named[f"value.{last - 1}.bias"] = weight[half:], bias[half:]
+            for part in ("weight", "bias", *(("norm.weight", "norm.bias") if self._online.norms else ())):
+                both = named[f"q.{last - 1}.{part}"]
+                named[f"q.{last - 1}.{part}"], named[f"value.{last - 1}.{part}"] = both[:half], both[half:]
         return named
 
     def _combined(self, out: Tensor) -> Tensor:

@@ -50,3 +50,13 @@ def draw_gradient(drawn: Draw, value_gradient: Tensor, ent_coef: Tensor) -> Tens
     by_mean = drawn.action.mul(weight * 2.0).addcmul_(value_gradient, slope, value=-1.0)
     by_log_std = torch.addcmul(-weight, by_mean, drawn.spread).mul_(drawn.free)
     return torch.cat((by_mean, by_log_std), 1)
+
+
+def split_outputs(actor: dict[str, Tensor], num_layers: int) -> dict[str, Tensor]:
+    """An actor's tensors by name, its last layer split into what gives the mean and, as `log_std`, the logarithm of
+    the deviation."""
+    named = {f"actor.{name}": tensor for name, tensor in actor.items()}
+    for part in ("weight", "bias"):
+        last = f"actor.{num_layers}.{part}"
+        named[last], named[f"log_std.{part}"] = named[last].chunk(2, 0)
+    return named

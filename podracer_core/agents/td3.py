@@ -49,12 +49,12 @@ class TD3(OffPolicy):
         """[batch]: what both critics should say."""
         clipped = noise.mul(self.hp.policy_noise).clamp_(-self.hp.noise_clip, self.hp.noise_clip)
         action = self.target_actor.forward(batch.next_obs).tanh_().add_(clipped).clamp_(-1.0, 1.0)
-        values = self.targets.forward(torch.cat((batch.next_obs, action), 1))
+        values = self.values(self.targets, batch.next_obs, action)
         return torch.addcmul(batch.reward, batch.discount, values.amin(0))
 
     def losses(self, batch: Minibatch, noise: Tensor) -> dict[str, Tensor]:
-        chosen = self.first_critic.forward(torch.cat((batch.obs, self.play(batch.obs)), 1))
-        values = self.critics.forward(torch.cat((batch.obs, batch.action), 1))
+        chosen = self.values(self.first_critic, batch.obs, self.play(batch.obs))
+        values = self.values(self.critics, batch.obs, batch.action)
         return {
             "policy_loss": -chosen.mean(),
             "value_loss": 0.5 * (values - self.target(batch, noise)).square().mean(),

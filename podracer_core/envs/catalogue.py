@@ -25,7 +25,7 @@ ActionKind = Literal["discrete", "multidiscrete", "continuous"]
 
 DEFAULT_NUM_ENVS = 8
 
-REPLAY_NUM_ENVS = {"ddpg": 4, "td3": 4, "sac": 4}
+REPLAY_NUM_ENVS = {"ddpg": 4, "td3": 4, "sac": 4, "redq": 4}
 """Environments at once for algorithms whose updates, not their env steps, take the time: few, and so fresh, steps."""
 
 DEFAULTS: dict[str, dict[str, float | int | bool | str]] = {

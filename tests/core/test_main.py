@@ -99,8 +99,11 @@ BAD_TRAIN = {
     "unknown environment": (["--env", "CartPol-v1"], "Did you mean CartPole-v1"),
     "module in the id": (["--env", "os:CartPole-v1"], "names a module to import, which is not allowed"),
     "unknown algorithm": (["--algorithm", "pppo"], "Unknown algorithm 'pppo'; available: ppo"),
-    "algorithm to come": (["--algorithm", "redq"], "'redq' is not built yet"),
-    "algorithm that does not fit": (["--algorithm", "sac"], "sac cannot choose discrete actions"),
+    "algorithm that does not fit": (["--algorithm", "td3"], "td3 cannot choose discrete actions"),
+    "critics that are not there": (
+        ["--env", "Pendulum-v1", "--algorithm", "redq", "--set", "num_subset=11"],
+        "11 critics cannot be drawn from 10",
+    ),
     "unknown hyperparameter": (["--set", "lr=1"], "no hyperparameter 'lr'; it has learning_rate, anneal_lr"),
     "no number": (["--set", "learning_rate=fast"], "learning_rate=fast"),
     "threads that would take the machine down": (["--threads", "999999"], "--threads 999999 is too many"),

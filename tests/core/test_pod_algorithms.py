@@ -77,8 +77,8 @@ def test_goes_on_after_a_pause_as_if_never_paused(algorithm: str, tmp_path: Path
 
 
 def test_an_algorithm_that_does_not_fit_the_environment_fails_with_those_that_do(tmp_path: Path) -> None:
-    result = result_of(Pod(plan_of("sac", tmp_path, env_id="CartPole-v1")))
+    result = result_of(Pod(plan_of("td3", tmp_path, env_id="CartPole-v1")))
     assert result.outcome is Outcome.FAILED
     assert result.reason is not None
-    assert "sac cannot choose discrete actions" in result.reason
+    assert "td3 cannot choose discrete actions" in result.reason
     assert not result.retryable

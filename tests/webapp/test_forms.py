@@ -103,7 +103,7 @@ def test_everything_that_can_be_set_comes_through() -> None:
         ("fresh", "-1", "from 0 up"),
         ("seed", "-1", "at least 0"),
         ("seed", "1.5", "1.5"),
-        ("algorithms", "redq", "not built yet"),
+        ("algorithms", "magic", "available: ppo"),
         ("algorithms", "", "at least 1"),
         ("priority", "1000", "at most 100"),
     ],

@@ -10,7 +10,7 @@ CPU = torch.device("cpu")
 
 def filled(rewards: list[float], num_envs: int = 1, capacity: int = 8, alpha: float = 1.0) -> PrioritisedReplayBuffer:
     """A buffer with one step for each `num_envs` rewards; observations count the steps."""
-    buffer = PrioritisedReplayBuffer(capacity, num_envs, 1, 1, CPU, alpha=alpha)
+    buffer = PrioritisedReplayBuffer(capacity, num_envs, (1,), 1, CPU, alpha=alpha)
     for index, reward in enumerate(torch.tensor(rewards).view(-1, num_envs)):
         add(buffer, float(index), reward)
     return buffer

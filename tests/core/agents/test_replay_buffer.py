@@ -14,7 +14,7 @@ CPU = torch.device("cpu")
 
 def filled(capacity: int, steps: list[tuple[float, bool, bool]], num_envs: int = 1) -> ReplayBuffer:
     """Step t has observation t, action -t and final observation t + 0.5; each is (reward, terminated, truncated)."""
-    buffer = ReplayBuffer(capacity, num_envs, 1, 1, CPU)
+    buffer = ReplayBuffer(capacity, num_envs, (1,), 1, CPU)
     for t, (reward, terminated, truncated) in enumerate(steps):
         obs = t + 100.0 * torch.arange(num_envs).unsqueeze(1)
         flags = (torch.full((num_envs,), flag) for flag in (terminated, truncated))
@@ -57,7 +57,8 @@ def test_a_return_over_three_steps_ends_with_its_episode(end: Any, expected: tup
 
 def test_a_return_that_reaches_the_newest_step_is_shorter() -> None:
     buffer = filled(10, [PLAIN] * 4)
-    buffer._blocks[4:] = torch.nan  # what was never written may be anything
+    for ring in (buffer._obs, buffer._rest, buffer._next_obs):
+        ring[4:] = torch.nan  # what was never written may be anything
     assert taken(buffer, 2, 3) == (1.5, 0.25, 3.5)
     assert taken(buffer, 3, 3) == (1.0, 0.5, 3.5)
 
@@ -80,7 +81,7 @@ def test_draws_all_that_it_holds_and_nothing_else() -> None:
 
 
 def test_goes_on_from_its_state() -> None:
-    buffer, again = filled(4, [PLAIN] * 6), ReplayBuffer(4, 1, 1, 1, CPU)
+    buffer, again = filled(4, [PLAIN] * 6), ReplayBuffer(4, 1, (1,), 1, CPU)
     again.load_state(buffer.state())
     for each in (buffer, again):
         each.add(torch.tensor([[9.0]]), torch.zeros(1, 1), filled_step(9.0))
@@ -97,7 +98,18 @@ def filled_step(obs: float) -> Step:
 def test_a_state_beyond_its_limit_keeps_the_latest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay_buffer, "MAX_STATE_BYTES", 3 * 6 * 4)
     state = filled(5, [PLAIN] * 7).state()
-    assert state["blocks"][:, 0, 0].tolist() == [4, 5, 6]
-    again = ReplayBuffer(5, 1, 1, 1, CPU)
+    assert state["obs"][:, 0, 0].tolist() == [4, 5, 6]
+    again = ReplayBuffer(5, 1, (1,), 1, CPU)
     again.load_state(state)
     assert taken(again, 2, 2) == (1.0, 0.5, 6.5)
+
+
+def test_images_are_kept_as_bytes_of_their_shape() -> None:
+    buffer = ReplayBuffer(4, 2, (3, 2, 2), 1, CPU, torch.uint8)
+    obs = torch.arange(24, dtype=torch.uint8).view(2, 3, 2, 2) + 200
+    no = torch.zeros(2, dtype=torch.bool)
+    buffer.add(obs, torch.zeros(2, 1), Step(obs + 1, torch.ones(2), no, no, obs + 2))
+    batch = buffer.take(torch.tensor([1, 0]), 0.5)
+    assert batch.obs.dtype == torch.uint8
+    assert torch.equal(batch.obs, obs[[1, 0]])
+    assert torch.equal(batch.next_obs, obs[[1, 0]] + 2)

@@ -36,7 +36,6 @@ SPACE = "algorithms.0.search_space"
         ({"env_id": 7}, "env_id", ""),
         ({"env_id": "CartPol-v1"}, "env_id", "CartPole-v1"),
         ({"env_id": "os:CartPole-v1"}, "env_id", "module"),
-        ({"env_id": "CartPole-v1", "algorithms": [{"name": "redq"}]}, "algorithms.0.name", "not built yet"),
         ({"env_id": "CartPole-v1", "algorithms": [{"name": "magic"}]}, "algorithms.0.name", "ppo"),
         ({"env_id": "CartPole-v1", "algorithms": [{"name": ["ppo"]}]}, "algorithms.0.name", "ppo"),
         ({"env_id": "CartPole-v1", "algorithms": []}, "algorithms", ""),
