@@ -1,6 +1,6 @@
-"""python -m podracer_core: train an agent, evaluate one, run a tournament, list environments; no web, no database.
+"""python -m podracer_core: train, evaluate, film and export an agent, run a tournament; no web, no database.
 
-torch is loaded only by `train`, once its arguments hold.
+torch is loaded only by `train` and `export`, once their arguments hold.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from pydantic import ValidationError
 
 from podracer_core.envs import catalogue
-from podracer_core.errors import CheckpointError, EnvironmentCrashedError, PodracerError
+from podracer_core.errors import EnvironmentCrashedError, PodracerError, RenderError
 from podracer_core.hyperparameters import (
     ALGORITHMS,
     Hyperparameters,
@@ -26,14 +26,16 @@ from podracer_core.hyperparameters import (
     batch_problem,
     complete,
 )
-from podracer_core.limits import MOST_EPISODE_STEPS, most_threads
+from podracer_core.limits import most_threads
 from podracer_core.local import command as local
 from podracer_core.progress import Directive, Evaluation, Log, Outcome, PodResult, Progress
 from podracer_core.sentences import sentence
 from podracer_core.spec import PodPlan
 
-NOT_BUILT_COMMANDS = ("play", "export")
+NOT_BUILT_COMMANDS = ("play",)
+AVAILABLE = "train, evaluate, export, tournament, envs"
 BAD_INPUT, FAILED = 2, 1
+WHICH = ("first", "best", "median", "worst")
 
 
 class CommandError(PodracerError):
@@ -52,15 +54,13 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         if arguments and arguments[0] in NOT_BUILT_COMMANDS:
-            raise CommandError(
-                f"The command {arguments[0]!r} is not built yet; available: train, evaluate, tournament, envs."
-            )
+            raise CommandError(f"The command {arguments[0]!r} is not built yet; available: {AVAILABLE}.")
         options = _parser().parse_args(arguments)
         command: Callable[[argparse.Namespace], int] = options.command
         return command(options)
     except PodracerError as error:
         print(f"error: {error}", file=sys.stderr)
-        return FAILED if isinstance(error, EnvironmentCrashedError) else BAD_INPUT
+        return FAILED if isinstance(error, EnvironmentCrashedError | RenderError) else BAD_INPUT
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
@@ -68,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m podracer_core", description="Train and play deep-RL agents.")
-    commands = parser.add_subparsers(required=True, metavar="{train,evaluate,tournament,envs}")
+    commands = parser.add_subparsers(required=True, metavar="{train,evaluate,export,tournament,envs}")
     train = commands.add_parser("train", help="train one agent")
     train.set_defaults(command=_train)
     train.add_argument("--env", required=True, help="environment id, for example CartPole-v1")
@@ -88,6 +88,14 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--episodes", type=_positive, default=100)
     evaluate.add_argument("--seed", type=_natural, default=1)
     evaluate.add_argument("--json", action="store_true")
+    evaluate.add_argument("--render", type=Path, metavar="VIDEO", help="write an episode to an .mp4 or a .gif")
+    evaluate.add_argument("--render-episode", choices=WHICH, default="first", help="which one, by its return")
+    export = commands.add_parser("export", help="write an agent for another runtime")
+    export.set_defaults(command=_export)
+    export.add_argument("agent", type=Path, help="a .safetensors file")
+    export.add_argument("--format", required=True, choices=("torchscript", "onnx"))
+    export.add_argument("--out", required=True, type=Path, help="the file to write")
+    export.add_argument("--json", action="store_true")
     tournament = commands.add_parser("tournament", help="run a whole tournament on this machine's cores, no server")
     tournament.set_defaults(command=_tournament)
     local.add_arguments(tournament, _positive)
@@ -210,17 +218,17 @@ def _hyperparameter_problem(algorithm: str, detail: Any) -> str:
     return f"{name}={detail['input']}: {sentence(detail)}."
 
 
-def _check_writable(out: Path) -> None:
-    """Tries now, rather than after the training."""
+def _check_writable(out: Path, option: str = "--out") -> None:
+    """Tries now, rather than after the work."""
     if out.is_dir():
-        raise CommandError(f"--out {out} is a folder; name a file, such as {out / 'agent.safetensors'}.")
+        raise CommandError(f"{option} {out} is a folder; name a file, such as {out / 'agent.safetensors'}.")
     try:
         with tempfile.NamedTemporaryFile(dir=out.parent, prefix=f".{out.name[:40]}."):
             pass
         if out.exists() and not os.access(out, os.W_OK):
             raise PermissionError(13, "Permission denied")
     except OSError as error:
-        raise CommandError(f"--out {out} cannot be written: {error.strerror}.") from None
+        raise CommandError(f"{option} {out} cannot be written: {error.strerror}.") from None
 
 
 def _copy(checkpoint: str, out: Path) -> None:
@@ -312,25 +320,22 @@ def _tell(text: str) -> None:
 
 def _evaluate(options: argparse.Namespace) -> int:
     """Plays whole episodes one after another in the environment that gymnasium.make gives."""
-    import numpy as np
-
     from podracer_core.checkpoint import load_agent
-    from podracer_core.envs.spaces import make_single
+    from podracer_core.playing import play_episodes
     from podracer_core.tournament.statistics import summarise
 
+    if options.render:
+        _check_video(options.render)
     agent = load_agent(options.agent)
     catalogue.environment_check(agent.env_id)
-    env = make_single(agent.env_id)
-    returns, lengths = [], []
-    for seed in np.random.SeedSequence(options.seed).generate_state(options.episodes):
-        episodic_return, length = _episode(env, agent, int(seed))
-        returns.append(episodic_return)
-        lengths.append(length)
-    env.close()
+    episodes = play_episodes(agent, options.episodes, options.seed)
+    returns, lengths = [one.episodic_return for one in episodes], [one.length for one in episodes]
     evaluation = summarise(returns, lengths, "mean", seed=options.seed)
-    answer = {"env_id": agent.env_id, "episodes": evaluation.episodes}
+    answer: dict[str, Any] = {"env_id": agent.env_id, "episodes": evaluation.episodes}
     answer |= {name: getattr(evaluation, name) for name in ("score", "score_low", "score_high")}
     answer["episode_length"] = sum(lengths) / len(lengths)
+    if options.render:
+        answer["render"] = _render(agent, episodes, options)
     if options.json:
         print(json.dumps(answer, allow_nan=False))
     else:
@@ -342,26 +347,42 @@ def _evaluate(options: argparse.Namespace) -> int:
     return 0
 
 
-def _episode(env: Any, agent: Any, seed: int) -> tuple[float, int]:
-    """One deterministic episode: its undiscounted return and its length."""
-    obs, _ = env.reset(seed=seed)
-    most_steps = math.inf if env.spec.max_episode_steps else MOST_EPISODE_STEPS
-    episodic_return, length, ended = 0.0, 0, False
-    while not ended:
-        try:
-            action = agent.act(obs)
-        except ValueError as error:
-            raise CheckpointError(f"The agent does not fit {agent.env_id} as installed here: {error}.") from None
-        try:
-            obs, reward, terminated, truncated, _ = env.step(action)
-        except Exception as error:  # an environment may raise anything
-            raise EnvironmentCrashedError(
-                f"{agent.env_id} crashed in step {length + 1} of an episode on action {action}: {error}"
-            ) from error
-        episodic_return += float(reward)
-        length += 1
-        ended = terminated or truncated or length >= most_steps
-    return episodic_return, length
+def _check_video(path: Path) -> None:
+    if path.suffix not in (".mp4", ".gif"):
+        raise CommandError(f"--render {path} is neither an .mp4 nor a .gif.")
+    _check_writable(path, "--render")
+
+
+def _render(agent: Any, episodes: list[Any], options: argparse.Namespace) -> dict[str, Any]:
+    """Writes the episode asked for as a video; returns what there is to say of it."""
+    from podracer_core.render import choose_episode, render_episode
+
+    rendering = render_episode(agent, choose_episode(episodes, options.render_episode), options.render)
+    if not options.json:
+        _tell(
+            f"The {options.render_episode} episode (seed {rendering.seed}, return {rendering.episodic_return:g}, "
+            f"{rendering.length} steps) is in {options.render}."
+        )
+    return rendering._asdict()
+
+
+# export
+
+
+def _export(options: argparse.Namespace) -> int:
+    from podracer_core.checkpoint import load_agent
+    from podracer_core.export import export_agent
+
+    _check_writable(options.out)
+    answer = export_agent(load_agent(options.agent), options.format, options.out)
+    if options.json:
+        print(json.dumps(answer, allow_nan=False))
+    else:
+        print(
+            f"{options.out}: {answer['size']:,} bytes of {options.format}, equal to the agent on "
+            f"{answer['observations']} observations (largest difference {answer['max_difference']:.2g})."
+        )
+    return 0
 
 
 # tournament

@@ -43,6 +43,14 @@ class CheckpointError(PodracerError):
     """A file that is not a Podracer checkpoint, is damaged, or does not fit."""
 
 
+class ExportError(PodracerError):
+    """An agent that cannot be brought into another format, or whose export would act otherwise."""
+
+
+class RenderError(PodracerError):
+    """An episode that cannot be made a video: no renderer, no such picture, or it did not replay as it was scored."""
+
+
 class DeviceUnavailableError(PodracerError):
     """The device asked for is not on this machine."""
 

@@ -143,7 +143,7 @@ def test_bad_input_is_refused_in_a_sentence_before_anything_trains(
     assert_refused(subprocess.CompletedProcess([], returncode, stdout, stderr), sentence)
 
 
-@pytest.mark.parametrize("name", ["play", "export"])
+@pytest.mark.parametrize("name", ["play"])
 def test_commands_to_come_are_refused_by_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     from podracer_core.__main__ import main
 

@@ -1,0 +1,103 @@
+"""What a policy does to a batch of flat observations, step by step, as plain data.
+
+Each format has one builder a kind of step (onnx_graph.BUILDERS, torch_module.MODULES). A policy with something that
+is not told here is refused by name, never exported without it.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from podracer_core.checkpoint import ACTIVATIONS, OBS_CLIP, PLAYERS, Agent
+from podracer_core.errors import ExportError
+
+Array = npt.NDArray[Any]
+
+
+class Normalise(NamedTuple):
+    """clip(obs * scale + shift, -clip, clip). scale, shift: [observation_dim]"""
+
+    scale: Array
+    shift: Array
+    clip: float
+
+
+class Linear(NamedTuple):
+    """weight: [inputs, outputs]; bias: [outputs]"""
+
+    weight: Array
+    bias: Array
+
+
+class Activate(NamedTuple):
+    """One of checkpoint.ACTIVATIONS."""
+
+    name: str
+
+
+class Largest(NamedTuple):
+    """The index of the largest output, the first of equals, counted from `start`: int64 [n]."""
+
+    start: int
+
+
+class Bound(NamedTuple):
+    """Outputs brought to -1 .. 1 by `squash` ("clip" or "tanh"), then to `low` .. `high`, float64 [action_dim].
+
+    The result is [n, *shape] of `dtype`; the scaling is done in float64.
+    """
+
+    squash: str
+    low: Array
+    high: Array
+    dtype: str
+    shape: tuple[int, ...]
+
+
+Step = Normalise | Linear | Activate | Largest | Bound
+
+SQUASHES: dict[Callable[[Array], Array], str] = {np.tanh: "tanh", PLAYERS["ppo"].squash: "clip"}
+NETWORK_SETTINGS = frozenset({"hidden_size", "num_layers", "activation", "obs_clip"})
+"""What of the metadata's `network` the steps here tell of."""
+
+
+def policy_steps(agent: Agent) -> list[Step]:
+    """From flat float32 observations [n, observation_dim] to what Gymnasium's `step` takes.
+
+    Raises ExportError naming what cannot be exported.
+    """
+    network = agent.metadata["network"]
+    unknown = [f"{name} = {value!r}" for name, value in network.items() if name not in NETWORK_SETTINGS and value]
+    if unknown:
+        raise ExportError(f"A network with {', '.join(unknown)} cannot be exported yet; its .safetensors file can.")
+    steps: list[Step] = []
+    if "obs.scale" in agent.tensors:
+        steps.append(Normalise(agent.tensors["obs.scale"], agent.tensors["obs.shift"], OBS_CLIP))
+    name = PLAYERS[agent.metadata["algorithm"]].network
+    for index in range(network["num_layers"] + 1):
+        if index:
+            steps.append(_activation(network["activation"]))
+        steps.append(Linear(agent.tensors[f"{name}.{index}.weight"].T, agent.tensors[f"{name}.{index}.bias"]))
+    return [*steps, _end(agent)]
+
+
+def _activation(name: str) -> Activate:
+    if name not in ACTIVATIONS:
+        raise ExportError(f"The activation {name!r} cannot be exported; {', '.join(ACTIVATIONS)} can.")
+    return Activate(name)
+
+
+def _end(agent: Agent) -> Largest | Bound:
+    """What makes an action of the network's output."""
+    space, algorithm = agent.action_space, agent.metadata["algorithm"]
+    if space.kind == "discrete":
+        return Largest(space.start)
+    if space.kind != "box":
+        raise ExportError(f"Actions of {space.text} cannot be exported yet; those of a Discrete or a Box space can.")
+    squash = SQUASHES.get(PLAYERS[algorithm].squash)
+    if squash is None:
+        raise ExportError(f"The way in which {algorithm} bounds its actions cannot be exported yet.")
+    low, high = np.array(space.low, dtype=np.float64), np.array(space.high, dtype=np.float64)
+    return Bound(squash, low, high, space.dtype, space.shape)

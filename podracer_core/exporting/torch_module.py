@@ -1,0 +1,95 @@
+"""A policy's steps as a TorchScript module, which C++ and Python load without Podracer."""
+
+import io
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from podracer_core.exporting.steps import Activate, Bound, Largest, Linear, Normalise, Step
+
+
+class NormaliseModule(nn.Module):
+    scale: Tensor
+    shift: Tensor
+
+    def __init__(self, step: Normalise) -> None:
+        super().__init__()
+        self.clip = step.clip
+        self.register_buffer("scale", torch.tensor(step.scale))
+        self.register_buffer("shift", torch.tensor(step.shift))
+
+    def forward(self, obs: Tensor) -> Tensor:
+        return (obs * self.scale + self.shift).clamp(-self.clip, self.clip)
+
+
+class LargestModule(nn.Module):
+    def __init__(self, step: Largest) -> None:
+        super().__init__()
+        self.start = step.start
+
+    def forward(self, out: Tensor) -> Tensor:
+        return out.argmax(1) + self.start
+
+
+class BoundModule(nn.Module):
+    centre: Tensor
+    half_range: Tensor
+    low: Tensor
+    high: Tensor
+
+    def __init__(self, step: Bound) -> None:
+        super().__init__()
+        self.tanh = step.squash == "tanh"
+        self.shape: list[int] = list(step.shape)
+        self.register_buffer("centre", torch.tensor((step.low + step.high) / 2))
+        self.register_buffer("half_range", torch.tensor((step.high - step.low) / 2))
+        self.register_buffer("low", torch.tensor(step.low.astype(step.dtype)))
+        self.register_buffer("high", torch.tensor(step.high.astype(step.dtype)))
+
+    def forward(self, out: Tensor) -> Tensor:
+        squashed = out.tanh() if self.tanh else out.clamp(-1.0, 1.0)
+        scaled = self.centre + squashed.to(torch.float64) * self.half_range
+        bounded = torch.max(torch.min(scaled.to(self.low.dtype), self.high), self.low)
+        return bounded.reshape([len(out)] + self.shape)  # noqa: RUF005 - TorchScript knows no unpacking here
+
+
+def _linear(step: Linear) -> nn.Module:
+    inputs, outputs = step.weight.shape
+    layer = nn.Linear(inputs, outputs)
+    layer.load_state_dict({"weight": torch.tensor(step.weight.T), "bias": torch.tensor(step.bias)})
+    return layer
+
+
+def _activate(step: Activate) -> nn.Module:
+    module: nn.Module = {"tanh": nn.Tanh, "relu": nn.ReLU, "elu": nn.ELU, "silu": nn.SiLU}[step.name]()
+    return module
+
+
+MODULES: dict[type, Callable[[Any], nn.Module]] = {
+    Normalise: NormaliseModule,
+    Linear: _linear,
+    Activate: _activate,
+    Largest: LargestModule,
+    Bound: BoundModule,
+}
+
+
+def build(steps: list[Step], metadata: Mapping[str, str]) -> bytes:
+    """The module as a file's bytes; `metadata` are its extra files."""
+    modules = nn.Sequential(*(MODULES[type(step)](step) for step in steps)).eval().requires_grad_(False)
+    buffer = io.BytesIO()
+    with torchscript():
+        torch.jit.save(torch.jit.script(modules), buffer, _extra_files=dict(metadata))
+    return buffer.getvalue()
+
+
+@contextmanager
+def torchscript() -> Iterator[None]:
+    """torch 2.13 calls TorchScript deprecated at each use; it is what the person asked for."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"`torch\.jit\.\w+` is deprecated", category=DeprecationWarning)
+        yield

@@ -1,0 +1,66 @@
+"""Playing an agent in the real Gymnasium environment, one whole episode after another."""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from podracer_core.checkpoint import Agent
+from podracer_core.envs.spaces import make_single
+from podracer_core.errors import CheckpointError, EnvError, EnvironmentCrashedError, PodracerError
+from podracer_core.limits import MOST_EPISODE_STEPS
+
+
+class Episode(NamedTuple):
+    """episodic_return: undiscounted; length: in steps"""
+
+    seed: int
+    episodic_return: float
+    length: int
+
+
+def play_episodes(agent: Agent, count: int, seed: int) -> list[Episode]:
+    """`count` deterministic episodes, each begun with a seed of its own that follows from `seed`.
+
+    Raises EnvError, CheckpointError.
+    """
+    try:
+        env = make_single(agent.env_id)
+    except PodracerError:
+        raise
+    except Exception as error:  # an environment's constructor, and what it imports, may raise anything
+        text = " ".join(str(error).split())[:300]
+        raise EnvError(f"{agent.env_id} does not start: {type(error).__name__}: {text}") from error
+    try:
+        seeds = np.random.SeedSequence(seed).generate_state(count)
+        return [play_episode(env, agent, int(one)) for one in seeds]
+    finally:
+        env.close()
+
+
+def play_episode(env: Any, agent: Agent, seed: int, each: Callable[[], None] = lambda: None) -> Episode:
+    """One deterministic episode; `each` is called after the reset and after every step.
+
+    Raises CheckpointError where the agent does not fit, EnvironmentCrashedError.
+    """
+    obs, _ = env.reset(seed=seed)
+    each()
+    most_steps = math.inf if env.spec.max_episode_steps else MOST_EPISODE_STEPS
+    episodic_return, length, ended = 0.0, 0, False
+    while not ended:
+        try:
+            action = agent.act(obs)
+        except ValueError as error:
+            raise CheckpointError(f"The agent does not fit {agent.env_id} as installed here: {error}.") from None
+        try:
+            obs, reward, terminated, truncated, _ = env.step(action)
+        except Exception as error:  # an environment may raise anything
+            raise EnvironmentCrashedError(
+                f"{agent.env_id} crashed in step {length + 1} of an episode on action {action}: {error}"
+            ) from error
+        each()
+        episodic_return += float(reward)
+        length += 1
+        ended = terminated or truncated or length >= most_steps
+    return Episode(seed, episodic_return, length)
