@@ -7,7 +7,17 @@ import numpy as np
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
-from podracer_core.exporting.steps import Activate, Array, Bound, Largest, Linear, Normalise, Step
+from podracer_core.exporting.steps import (
+    Activate,
+    Array,
+    Bound,
+    Largest,
+    LargestOfEach,
+    LayerNorm,
+    Linear,
+    Normalise,
+    Step,
+)
 
 OPSET, IR_VERSION = 17, 8
 """Old enough for runtimes of 2022 (ONNX 1.12), new enough for everything below."""
@@ -65,7 +75,7 @@ def _serialised(model: ModelProto) -> bytes:
 
 
 def _output(end: Step) -> Any:
-    if isinstance(end, Bound):
+    if isinstance(end, Bound | LargestOfEach):
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(end.dtype))
         return helper.make_tensor_value_info(OUTPUT, kind, ["n", *end.shape])
     return helper.make_tensor_value_info(OUTPUT, TensorProto.INT64, ["n"])
@@ -82,6 +92,11 @@ def _linear(graph: Graph, step: Linear) -> None:
     graph.value = graph.apply("Gemm", graph.value, graph.constant(step.weight), graph.constant(step.bias))
 
 
+def _layer_norm(graph: Graph, step: LayerNorm) -> None:
+    gain, shift = graph.constant(step.gain), graph.constant(step.shift)
+    graph.value = graph.apply("LayerNormalization", graph.value, gain, shift, axis=1, epsilon=step.epsilon)
+
+
 def _activate(graph: Graph, step: Activate) -> None:
     if step.name == "silu":
         graph.value = graph.apply("Mul", graph.value, graph.apply("Sigmoid", graph.value))
@@ -92,6 +107,25 @@ def _activate(graph: Graph, step: Activate) -> None:
 def _largest(graph: Graph, step: Largest) -> None:
     index = graph.apply("ArgMax", graph.value, axis=1, keepdims=0)
     graph.value = graph.apply("Add", index, graph.constant(np.array(step.start, dtype=np.int64)))
+
+
+def _largest_of_each(graph: Graph, step: LargestOfEach) -> None:
+    indices, start = [], 0
+    for choices in step.choices:
+        start, end = start + choices, np.array([start, start + choices], dtype=np.int64)
+        axis = graph.constant(np.array([1], dtype=np.int64))
+        outputs = graph.apply("Slice", graph.value, graph.constant(end[:1]), graph.constant(end[1:]), axis)
+        indices.append(graph.apply("ArgMax", outputs, axis=1, keepdims=1))
+    counted = graph.apply(
+        "Add", graph.apply("Concat", *indices, axis=1), graph.constant(np.array(step.starts, dtype=np.int64))
+    )
+    _shape(graph, counted, step)
+
+
+def _shape(graph: Graph, actions: str, end: Bound | LargestOfEach) -> None:
+    """Brings [n, entries] to the space's own type and shape."""
+    narrow = graph.apply("Cast", actions, to=helper.np_dtype_to_tensor_dtype(np.dtype(end.dtype)))
+    graph.value = graph.apply("Reshape", narrow, graph.constant(np.array([-1, *end.shape], dtype=np.int64)))
 
 
 def _bound(graph: Graph, step: Bound) -> None:
@@ -105,16 +139,17 @@ def _bound(graph: Graph, step: Bound) -> None:
     centred = graph.apply("Add", scaled, graph.constant((step.low + step.high) / 2))
     # Bounds that the narrower type can hold, so that rounding cannot leave them.
     low, high = (graph.constant(bound.astype(step.dtype).astype(np.float64)) for bound in (step.low, step.high))
-    inside = graph.apply("Max", graph.apply("Min", centred, high), low)
-    narrow = graph.apply("Cast", inside, to=helper.np_dtype_to_tensor_dtype(np.dtype(step.dtype)))
-    shape = graph.constant(np.array([-1, *step.shape], dtype=np.int64))
-    graph.value = graph.apply("Reshape", narrow, shape)
+    if np.dtype(step.dtype).kind != "f":
+        centred = graph.apply("Round", centred)
+    _shape(graph, graph.apply("Max", graph.apply("Min", centred, high), low), step)
 
 
 BUILDERS: dict[type, Callable[[Graph, Any], None]] = {
     Normalise: _normalise,
     Linear: _linear,
+    LayerNorm: _layer_norm,
     Activate: _activate,
     Largest: _largest,
+    LargestOfEach: _largest_of_each,
     Bound: _bound,
 }

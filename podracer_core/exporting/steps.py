@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from podracer_core.checkpoint import ACTIVATIONS, OBS_CLIP, PLAYERS, Agent
+from podracer_core.checkpoint import ACTIVATIONS, LAYER_NORM_EPSILON, OBS_CLIP, PLAYERS, Agent
 from podracer_core.errors import ExportError
 
 Array = npt.NDArray[Any]
@@ -31,6 +31,14 @@ class Linear(NamedTuple):
     bias: Array
 
 
+class LayerNorm(NamedTuple):
+    """(x - mean) / sqrt(variance + epsilon) * gain + shift over each row. gain, shift: [outputs]"""
+
+    gain: Array
+    shift: Array
+    epsilon: float
+
+
 class Activate(NamedTuple):
     """One of checkpoint.ACTIVATIONS."""
 
@@ -43,10 +51,22 @@ class Largest(NamedTuple):
     start: int
 
 
+class LargestOfEach(NamedTuple):
+    """For each entry the index of the largest of its own outputs, which follow one another: [n, *shape] of `dtype`.
+
+    choices: outputs of each entry; starts: what each entry is counted from
+    """
+
+    choices: tuple[int, ...]
+    starts: tuple[int, ...]
+    dtype: str
+    shape: tuple[int, ...]
+
+
 class Bound(NamedTuple):
     """Outputs brought to -1 .. 1 by `squash` ("clip" or "tanh"), then to `low` .. `high`, float64 [action_dim].
 
-    The result is [n, *shape] of `dtype`; the scaling is done in float64.
+    The result is [n, *shape] of `dtype`, rounded where that is one of integers; the scaling is done in float64.
     """
 
     squash: str
@@ -56,10 +76,10 @@ class Bound(NamedTuple):
     shape: tuple[int, ...]
 
 
-Step = Normalise | Linear | Activate | Largest | Bound
+Step = Normalise | Linear | LayerNorm | Activate | Largest | LargestOfEach | Bound
 
 SQUASHES: dict[Callable[[Array], Array], str] = {np.tanh: "tanh", PLAYERS["ppo"].squash: "clip"}
-NETWORK_SETTINGS = frozenset({"hidden_size", "num_layers", "activation", "obs_clip"})
+NETWORK_SETTINGS = frozenset({"hidden_size", "num_layers", "activation", "layer_norm", "obs_clip"})
 """What of the metadata's `network` the steps here tell of."""
 
 
@@ -77,9 +97,14 @@ def policy_steps(agent: Agent) -> list[Step]:
         steps.append(Normalise(agent.tensors["obs.scale"], agent.tensors["obs.shift"], OBS_CLIP))
     name = PLAYERS[agent.metadata["algorithm"]].network
     for index in range(network["num_layers"] + 1):
-        if index:
-            steps.append(_activation(network["activation"]))
-        steps.append(Linear(agent.tensors[f"{name}.{index}.weight"].T, agent.tensors[f"{name}.{index}.bias"]))
+        layer = f"{name}.{index}"
+        steps.append(Linear(agent.tensors[f"{layer}.weight"].T, agent.tensors[f"{layer}.bias"]))
+        if index == network["num_layers"]:
+            break
+        if network.get("layer_norm"):
+            gain, shift = agent.tensors[f"{layer}.norm.weight"], agent.tensors[f"{layer}.norm.bias"]
+            steps.append(LayerNorm(gain, shift, LAYER_NORM_EPSILON))
+        steps.append(_activation(network["activation"]))
     return [*steps, _end(agent)]
 
 
@@ -89,13 +114,15 @@ def _activation(name: str) -> Activate:
     return Activate(name)
 
 
-def _end(agent: Agent) -> Largest | Bound:
+def _end(agent: Agent) -> Largest | LargestOfEach | Bound:
     """What makes an action of the network's output."""
     space, algorithm = agent.action_space, agent.metadata["algorithm"]
     if space.kind == "discrete":
         return Largest(space.start)
+    if space.choices:
+        return LargestOfEach(space.choices, space.starts or (0,) * len(space.choices), space.dtype, space.shape)
     if space.kind != "box":
-        raise ExportError(f"Actions of {space.text} cannot be exported yet; those of a Discrete or a Box space can.")
+        raise ExportError(f"Actions of {space.text} cannot be exported.")
     squash = SQUASHES.get(PLAYERS[algorithm].squash)
     if squash is None:
         raise ExportError(f"The way in which {algorithm} bounds its actions cannot be exported yet.")

@@ -6,10 +6,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from podracer_core.exporting.steps import Activate, Bound, Largest, Linear, Normalise, Step
+from podracer_core.exporting.steps import (
+    Activate,
+    Bound,
+    Largest,
+    LargestOfEach,
+    LayerNorm,
+    Linear,
+    Normalise,
+    Step,
+)
 
 
 class NormaliseModule(nn.Module):
@@ -35,6 +45,21 @@ class LargestModule(nn.Module):
         return out.argmax(1) + self.start
 
 
+class LargestOfEachModule(nn.Module):
+    starts: Tensor
+
+    def __init__(self, step: LargestOfEach) -> None:
+        super().__init__()
+        self.choices: list[int] = list(step.choices)
+        self.shape: list[int] = list(step.shape)
+        self.dtype = getattr(torch, step.dtype)
+        self.register_buffer("starts", torch.tensor(step.starts))
+
+    def forward(self, out: Tensor) -> Tensor:
+        largest = torch.stack([entry.argmax(1) for entry in torch.split(out, self.choices, 1)], 1)
+        return (largest + self.starts).to(self.dtype).reshape([len(out)] + self.shape)  # noqa: RUF005 - as below
+
+
 class BoundModule(nn.Module):
     centre: Tensor
     half_range: Tensor
@@ -44,6 +69,7 @@ class BoundModule(nn.Module):
     def __init__(self, step: Bound) -> None:
         super().__init__()
         self.tanh = step.squash == "tanh"
+        self.rounded = np.dtype(step.dtype).kind != "f"
         self.shape: list[int] = list(step.shape)
         self.register_buffer("centre", torch.tensor((step.low + step.high) / 2))
         self.register_buffer("half_range", torch.tensor((step.high - step.low) / 2))
@@ -53,6 +79,8 @@ class BoundModule(nn.Module):
     def forward(self, out: Tensor) -> Tensor:
         squashed = out.tanh() if self.tanh else out.clamp(-1.0, 1.0)
         scaled = self.centre + squashed.to(torch.float64) * self.half_range
+        if self.rounded:
+            scaled = scaled.round()
         bounded = torch.max(torch.min(scaled.to(self.low.dtype), self.high), self.low)
         return bounded.reshape([len(out)] + self.shape)  # noqa: RUF005 - TorchScript knows no unpacking here
 
@@ -64,6 +92,12 @@ def _linear(step: Linear) -> nn.Module:
     return layer
 
 
+def _layer_norm(step: LayerNorm) -> nn.Module:
+    layer = nn.LayerNorm(len(step.gain), step.epsilon)
+    layer.load_state_dict({"weight": torch.tensor(step.gain), "bias": torch.tensor(step.shift)})
+    return layer
+
+
 def _activate(step: Activate) -> nn.Module:
     module: nn.Module = {"tanh": nn.Tanh, "relu": nn.ReLU, "elu": nn.ELU, "silu": nn.SiLU}[step.name]()
     return module
@@ -72,8 +106,10 @@ def _activate(step: Activate) -> nn.Module:
 MODULES: dict[type, Callable[[Any], nn.Module]] = {
     Normalise: NormaliseModule,
     Linear: _linear,
+    LayerNorm: _layer_norm,
     Activate: _activate,
     Largest: LargestModule,
+    LargestOfEach: LargestOfEachModule,
     Bound: BoundModule,
 }
 
