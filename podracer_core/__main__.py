@@ -81,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a hyperparameter")
     train.add_argument("--num-envs", type=_positive, help="environments stepped at once")
     train.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
+    train.add_argument("--compile", action="store_true", help="compile the update, which eager is as fast as on a CPU")
     train.add_argument("--threads", type=_positive, default=1, help="CPU threads")
     evaluate = commands.add_parser("evaluate", help="play an agent in the real Gymnasium environment")
     evaluate.set_defaults(command=_evaluate)
@@ -182,6 +183,7 @@ def _plan(options: argparse.Namespace, directory: str) -> PodPlan:
         num_envs=num_envs,
         device=str(resolve_device(options.device)),
         threads=options.threads,
+        compile=options.compile,
         env_steps=options.env_steps or entry.default_env_steps,
         eval_episodes=32 if target is not None else 100,
         target_score=target,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from podracer_core.agents.compilation import missing_compiler
 from podracer_core.agents.learner import State
 from podracer_core.agents.learners import LEARNERS
 from podracer_core.agents.training_state import load_state, save_state
@@ -98,6 +99,8 @@ class Pod:
         if misfit:
             raise SpecError([("algorithm", misfit)])
         self.learner = LEARNERS[plan.algorithm](self._env, hyperparameters, plan.seed)
+        if plan.compile:
+            yield Log(self._compile(device))
         self._evaluator = Evaluator(plan.env_id, device)
         self.watch = TargetWatch(plan.target_score, window=min(max(2 * plan.num_envs, 10), 100))
         if plan.resume_from:
@@ -105,6 +108,14 @@ class Pod:
         elif plan.inherit_from:
             self.learner.inherit(load_state(plan.inherit_from)["learner"])
         yield Log(self._description(device))
+
+    def _compile(self, device: torch.device) -> str:
+        missing = missing_compiler(device)
+        if missing:
+            return f"The update is not compiled: {missing}."
+        if not self.learner.compile():
+            return f"The update is not compiled: {self.plan.algorithm} would gain nothing."
+        return "The update is compiled when it first runs, which takes some seconds."
 
     def _description(self, device: torch.device) -> str:
         plan, hp = self.plan, self.learner.hp

@@ -213,6 +213,7 @@ class PodPlan(_Part):
     hyperparameters: complete and in effect, whatever an inherited state was trained with
     env_steps, seconds: the round's budget; the first that is used up ends it
     target_score: a score that ends the round early once `confirm_episodes` further episodes confirm it
+    compile: whether the update is compiled where that can be, see agents/compilation.py
     inherit_from: another agent's training state, whose weights, optimizer and normalisers to start with
     resume_from: this pod's own saved state, to go on from exactly
     directory: where the pod writes its files
@@ -232,6 +233,7 @@ class PodPlan(_Part):
     score: ScoreKind = "mean"
     target_score: float | None = None
     confirm_episodes: int = Field(CONFIRM_EPISODES, ge=1)
+    compile: bool = False
     save_interval_seconds: float = Field(5.0, gt=0)
     inherit_from: str | None = None
     resume_from: str | None = None

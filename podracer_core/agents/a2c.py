@@ -40,6 +40,10 @@ class A2C(OnPolicy):
         self.optimizer = self.make_optimizer({"adam": Adam, "rmsprop": RMSprop}[hyperparameters.optimizer])
         self._batch: Batch | None = None
 
+    def compile(self) -> bool:
+        """There is one update a rollout, in which nothing repeats."""
+        return False
+
     # One iteration
 
     def iterate(self, remaining: float) -> Episodes:

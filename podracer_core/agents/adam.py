@@ -27,15 +27,29 @@ class Adam:
         decays: Tensor | None = None,
     ) -> None:
         self.parameters, self.gradients = parameters, gradients
-        self.learning_rate, self.betas, self.eps = learning_rate, betas, eps
+        self.betas, self.eps = betas, eps
         self.weight_decay, self._decays = weight_decay, decays
         self.exp_avg, self.exp_avg_sq = torch.zeros_like(parameters), torch.zeros_like(parameters)
         self.num_steps = 0
         self._num_steps = torch.zeros((), device=parameters.device)
+        self._rate = torch.zeros((), device=parameters.device)
+        self.learning_rate = learning_rate
+
+    @property
+    def learning_rate(self) -> float:
+        return self._learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, value: float) -> None:
+        self._learning_rate = value
+        self._rate.fill_(value)
 
     def step(self) -> None:
         self.num_steps += 1
         self._num_steps.fill_(self.num_steps)
+        if torch.compiler.is_compiling():
+            self._step_in_plain_operations()
+            return
         if self.weight_decay:
             decay(self.parameters, self._decays, self.learning_rate * self.weight_decay)
         torch._fused_adam_(
@@ -53,6 +67,19 @@ class Adam:
             amsgrad=False,
             maximize=False,
         )
+
+    def _step_in_plain_operations(self) -> None:
+        """For the compiler, which fuses them itself. A number that changes is a tensor, so that it compiles once."""
+        if self.weight_decay:
+            share = self._rate * self.weight_decay
+            decays = 1.0 if self._decays is None else self._decays
+            self.parameters.mul_(1 - share * decays)
+        beta1, beta2 = self.betas
+        correction1, correction2 = 1 - beta1**self._num_steps, (1 - beta2**self._num_steps).sqrt()
+        self.exp_avg.lerp_(self.gradients, 1 - beta1)
+        self.exp_avg_sq.mul_(beta2).addcmul_(self.gradients, self.gradients, value=1 - beta2)
+        denominator = (self.exp_avg_sq.sqrt() / correction2).add_(self.eps)
+        self.parameters.sub_(self.exp_avg / denominator * (self._rate / correction1))
 
     def clip_gradients(self, max_norm: float) -> None:
         """Scales the gradients down to length `max_norm` where they are longer."""

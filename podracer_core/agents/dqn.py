@@ -7,6 +7,7 @@ One iteration, read downwards: collect -> update, `utd_ratio` times an env step.
 computed only when somebody asks for `metrics`: training needs its gradient, the error clipped to -1 .. 1.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 from podracer_core.agents.adam import Adam
+from podracer_core.agents.compilation import compiled
 from podracer_core.agents.episodes import Episodes, EpisodeTracker
 from podracer_core.agents.learner import State, check_finite, check_fits, check_num_envs, network_shape
 from podracer_core.agents.normaliser import ObservationNormaliser
@@ -57,6 +59,11 @@ class DQN:
         self._start_e = self.hp.start_e
         self._obs = env.reset(env_seed)
         self._minibatch: Minibatch | None = None
+        self._descend = self.descend
+
+    def compile(self) -> bool:
+        self._descend = partial(compiled(DQN.descend), self)
+        return True
 
     # One iteration
 
@@ -116,12 +123,17 @@ class DQN:
         """One gradient step, and the target network's where it is due. Returns as `compute_gradients` does."""
         hp = self.hp
         self._minibatch = minibatch
-        error = self.compute_gradients(minibatch, weight)
-        self.optimizer.clip_gradients(hp.max_grad_norm)
-        self.optimizer.step()
+        error = self._descend(minibatch, weight)
         self.num_updates += 1
         if self.num_updates % hp.target_network_frequency == 0:
             self.network.update_target(hp.tau)
+        return error
+
+    def descend(self, minibatch: Minibatch, weight: Tensor | None = None) -> Tensor:
+        """One step down the loss. Returns as `compute_gradients` does."""
+        error = self.compute_gradients(minibatch, weight)
+        self.optimizer.clip_gradients(self.hp.max_grad_norm)
+        self.optimizer.step()
         return error
 
     def compute_gradients(self, minibatch: Minibatch, weight: Tensor | None = None) -> Tensor:

@@ -34,6 +34,10 @@ class Learner(Protocol):
         """
         ...
 
+    def compile(self) -> bool:
+        """Compiles the update from now on, see `compilation`; False where nothing is to be gained from that."""
+        ...
+
     def act(self, obs: Tensor) -> Tensor:
         """The deterministic policy: obs [batch, observation_dim] to environment actions."""
         ...

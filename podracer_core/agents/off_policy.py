@@ -5,12 +5,14 @@ steps. An agent from scratch acts at random for its first `learning_starts` env 
 """
 
 from abc import ABC, abstractmethod
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from podracer_core.agents.adam import Adam
+from podracer_core.agents.compilation import compiled
 from podracer_core.agents.critics import Critics
 from podracer_core.agents.episodes import Episodes, EpisodeTracker
 from podracer_core.agents.exploration import Actions, BoxActions, DiscreteActions
@@ -60,6 +62,11 @@ class OffPolicy(ABC):
         self._random_steps = hyperparameters.learning_starts
         self._obs = env.reset(env_seed)
         self._latest: tuple[Minibatch, Tensor] | None = None
+        self._update = self.update
+
+    def compile(self) -> bool:
+        self._update = partial(compiled(type(self).update), self)
+        return True
 
     def make_networks(self, generator: torch.Generator, *, actor_outputs: int, num_critics: int) -> None:
         """The actor, the critics and their targets, each with its optimizer, into `networks` and `optimizers`.
@@ -178,7 +185,7 @@ class OffPolicy(ABC):
         noises = torch.randn(shape, generator=self.generator, device=self.device)
         for batch, noise in zip(drawn.parts(count), noises, strict=True):
             self._latest = batch, noise
-            self.update(batch, noise)
+            self._update(batch, noise)
 
     def see(self, obs: Tensor) -> Tensor:
         return self.normaliser.apply(obs) if self.normaliser else obs

@@ -7,11 +7,13 @@ Nothing inside a rollout or an update waits for the device, except `target_kl`, 
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from podracer_core.agents.compilation import compiled
 from podracer_core.agents.episodes import Episodes
 from podracer_core.agents.learner import check_finite
 from podracer_core.agents.on_policy import OnPolicy, normalise
@@ -42,6 +44,11 @@ class PPO(OnPolicy):
     def __init__(self, env: VectorEnv, hyperparameters: PPOHyperparameters, seed: int) -> None:
         super().__init__(env, hyperparameters, seed)
         self._batch: Batch | None = None
+        self._descend = self.descend
+
+    def compile(self) -> bool:
+        self._descend = partial(compiled(PPO.descend), self)
+        return True
 
     # One iteration
 
@@ -80,11 +87,16 @@ class PPO(OnPolicy):
         self.optimizer.learning_rate = learning_rate
         for minibatches in self._epochs(batch):
             for minibatch in minibatches:
-                log_ratio = self.compute_gradients(minibatch)
-                self.optimizer.clip_gradients(self.hp.max_grad_norm)
-                self.optimizer.step()
+                log_ratio = self._descend(minibatch)
             if self.hp.target_kl and float(approx_kl(log_ratio)) > self.hp.target_kl:
                 return
+
+    def descend(self, minibatch: Batch) -> Tensor:
+        """One step down the loss. Returns as `compute_gradients`."""
+        log_ratio = self.compute_gradients(minibatch)
+        self.optimizer.clip_gradients(self.hp.max_grad_norm)
+        self.optimizer.step()
+        return log_ratio
 
     def compute_gradients(self, minibatch: Batch) -> Tensor:
         """Overwrites the network's gradients. Returns log ratios [batch] of new to old probability."""
