@@ -1,4 +1,4 @@
-"""Exports and replays on an agent's page, made by a worker all of whose slots are training."""
+"""Exports and replays on an agent's page, made by a worker whose only slot is training."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,20 +15,54 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 MADE_MS = 90_000
 
 
+IDLE = """
+import time
+import gymnasium
+import numpy as np
+
+class Idle(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        time.sleep(0.01)
+        return np.zeros(1, np.float32), 0.0, False, False, {}
+
+gymnasium.register("idle/Idle-v0", entry_point=Idle, max_episode_steps=100)
+"""
+"""Keeps a slot busy and leaves the machine to the tests."""
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    folder = tmp_path_factory.mktemp("artefacts")
+    (folder / "idle_env.py").write_text(IDLE)
+    with Stack(
+        folder / "home", PODRACER_SLOTS="1", PODRACER_ENVIRONMENTS="idle_env", PYTHONPATH=str(folder)
+    ) as running:
+        yield running
+
+
 @pytest.fixture(scope="module")
 def agent(stack: Stack) -> Iterator[str]:
-    """A champion, while another tournament keeps both slots busy."""
+    """A champion, while another tournament keeps the only slot busy."""
     spec = {"name": "quick one", "env_id": "CartPole-v1", "round": {"env_steps": 5000}, "stop": {"pods": 1}}
     identity = stack.tournament_start(**spec)
     stack.wait_for_status(identity, "FINISHED")
     champion = stack.api("GET", f"/tournaments/{identity}/leaderboard")["items"][0]["agent"]
-    endless = {"env_id": "CartPole-v1", "round": {"env_steps": 500_000_000}, "stop": {"pods": 100}}
-    busy = stack.tournament_start(pool={"size": 2}, **endless)
+    ppo = {"name": "ppo", "search_space": {"num_steps": 8, "num_minibatches": 1}}
+    busy = stack.tournament_start(
+        env_id="idle/Idle-v0", algorithms=[ppo], pool={"size": 1}, round={"env_steps": 10**9}, stop={"pods": 9}
+    )
 
     def training() -> bool:
-        return bool(stack.api("GET", f"/tournaments/{busy}")["pods"]["RUNNING"] == 2)
+        return bool(stack.api("GET", f"/tournaments/{busy}")["pods"]["RUNNING"] == 1)
 
-    wait_for(training, 60, "both slots training")
+    wait_for(training, 60, "the slot training")
     yield str(champion)
     assert training()
     stack.api("POST", f"/tournaments/{busy}/stop")

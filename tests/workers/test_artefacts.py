@@ -140,14 +140,12 @@ def test_exports_are_stored_and_play_with_the_lines_that_the_page_shows(
 
 
 def test_replays_are_of_the_same_episodes_and_come_with_a_picture(maker: ArtefactMaker, agent: Agent) -> None:
-    for name in ("best", "median", "worst"):
+    for name in ("best", "worst"):
         ask(agent, name)
-    assert maker.work() == 3
+    assert maker.work() == 2
     rows = {row.name: row for row in Artefact.objects.all()}
     assert {row.status for row in rows.values()} == {"FINISHED"}, [row.reason for row in rows.values()]
-    returns = [rows[name].details["episodic_return"] for name in ("worst", "median", "best")]
-    assert returns == sorted(returns)
-    assert returns[0] < returns[2]
+    assert rows["worst"].details["episodic_return"] < rows["best"].details["episodic_return"]
     for row in rows.values():
         video, picture = (Path(default_storage.path(name)).read_bytes() for name in (row.file, row.poster_file))
         assert b"ftypiso" in video[:32]
