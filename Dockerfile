@@ -10,6 +10,11 @@ FROM python:3.12.12-slim-bookworm
 RUN groupadd --system --gid 10001 podracer \
     && useradd --system --uid 10001 --gid podracer --home-dir /srv/podracer --no-create-home podracer \
     && install --directory --owner=podracer --group=podracer --mode=0700 /srv/podracer
+# MuJoCo draws replays through EGL, without a display and where need be without a GPU.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends libegl1 libgl1 libgl1-mesa-dri \
+    && rm -rf /var/lib/apt/lists/*
 COPY --from=packages /opt/podracer /opt/podracer
 WORKDIR /app
 COPY manage.py ./

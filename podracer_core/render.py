@@ -150,8 +150,8 @@ def _no_picture(env_id: str, error: Exception) -> str:
     sentence = f"{env_id} cannot be drawn on this machine: {text.rstrip('.')}."
     if "mujoco" in str(registered_spec(env_id).entry_point):
         sentence += (
-            f" MuJoCo draws through {os.environ.get('MUJOCO_GL', 'a display')} here; install libegl1 and "
-            "libgl1-mesa-dri (or libosmesa6, with MUJOCO_GL=osmesa)."
+            f" MuJoCo draws through {os.environ.get('MUJOCO_GL', 'a display')} here; install libegl1, libgl1 "
+            "and libgl1-mesa-dri (or libosmesa6, with MUJOCO_GL=osmesa)."
         )
     return sentence
 

@@ -1,4 +1,4 @@
-"""The Celery tasks, and what a worker holds while it lives: its slots and its sign of life."""
+"""The Celery tasks, and what a worker holds while it lives: its slots, its maker of artefacts, its sign of life."""
 
 import logging
 import queue
@@ -6,10 +6,12 @@ import threading
 from typing import Any
 
 from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
+from celery.worker.control import control_command
 from django.db import close_old_connections
 
 from podracer_core.errors import PodracerError
 from webapp.tournaments import dispatch, services
+from workers.artefacts import ArtefactMaker
 from workers.celery import app
 from workers.database import persistently
 from workers.machine import Machine, machine
@@ -28,12 +30,14 @@ class Worker:
         self.stopping = threading.Event()
         self.slots = [Slot(here, index, self.stopping) for index in range(here.slots)]
         self.free: queue.LifoQueue[Slot] = queue.LifoQueue()
+        self.maker = ArtefactMaker(here.name, self.stopping)
 
     def start(self) -> None:
         persistently(lambda: services.worker_started(name=self.machine.name))
         threading.Thread(target=self._live, name="heartbeat", daemon=True).start()
         for slot in reversed(self.slots):
             threading.Thread(target=self._open, args=(slot,), name=f"warm-{slot.index}", daemon=True).start()
+        self.maker.start()
 
     def _open(self, slot: Slot) -> None:
         try:
@@ -71,6 +75,7 @@ class Worker:
         )
 
     def close(self) -> None:
+        self.maker.close()
         for slot in self.slots:
             slot.close()
         services.worker_gone(name=self.machine.name)
@@ -83,6 +88,13 @@ _worker: Worker | None = None
 def run_pod() -> int:
     """Heard the bell: run what is queued. Returns how many pods were run."""
     return _worker.run() if _worker else 0
+
+
+@control_command(name=dispatch.MAKE_ARTEFACTS)  # type: ignore[untyped-decorator]
+def make_artefacts(state: Any) -> None:
+    """Heard the bell: an export or a replay is wanted. Answers at once; a thread beside the slots makes it."""
+    if _worker:
+        _worker.maker.ring()
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]

@@ -1,5 +1,5 @@
 // An agent's page: its curve, and its evaluation episodes as dots.
-import { call } from "./api.js";
+import { call, toast } from "./api.js";
 import { $, $$, h, json, s } from "./dom.js";
 import { CONFIG, coloured, fitted } from "./figure.js";
 import { number } from "./format.js";
@@ -81,6 +81,48 @@ for (const group of $$("[data-seg=from]")) {
     await load();
   });
 }
+// Tabs as the ARIA practices have them: arrows move, one is in the tab order.
+for (const list of $$("[data-tabs]")) {
+  const tabs = $$("[role=tab]", list);
+  const choose = (chosen) => {
+    for (const tab of tabs) {
+      tab.setAttribute("aria-selected", String(tab === chosen));
+      tab.tabIndex = tab === chosen ? 0 : -1;
+      const panel = document.getElementById(tab.getAttribute("aria-controls"));
+      panel.hidden = tab !== chosen;
+      if (panel.hidden) $("video", panel)?.pause();
+    }
+  };
+  list.addEventListener("click", (event) => {
+    const tab = event.target.closest("[role=tab]");
+    if (tab) choose(tab);
+  });
+  list.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    const next = tabs[(tabs.indexOf(event.target) + step + tabs.length) % tabs.length];
+    choose(next);
+    next.focus();
+  });
+}
+
+// Exports and replays ask for themselves by htmx while they are made.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { xhr, pathInfo } = event.detail;
+  if (new URL(xhr.responseURL).pathname === pathInfo.requestPath) return;
+  event.detail.shouldSwap = false; // signed out: the answer is the sign-in page
+  location.reload();
+});
+document.addEventListener("htmx:responseError", ({ detail: { xhr, requestConfig } }) => {
+  if (requestConfig.verb === "post") toast(xhr.status === 409 ? xhr.responseText : `The server answered ${xhr.status}.`, "bad");
+});
+document.addEventListener("htmx:sendError", ({ detail: { requestConfig } }) => {
+  if (requestConfig.verb === "post") toast("The server does not answer. Is Podracer still running?", "bad");
+});
+document.addEventListener("htmx:afterSwap", ({ detail: { requestConfig, target } }) => {
+  // The button that had the focus is gone.
+  if (requestConfig.verb === "post") document.getElementById(target.id)?.focus({ preventScroll: true });
+});
 document.addEventListener("themechange", draw);
 $("[data-returns]")?.append(strip(agent.returns));
 draw();

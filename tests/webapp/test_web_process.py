@@ -52,6 +52,8 @@ def test_torch_is_not_loaded_and_memory_stays_small(web: tuple[str, psutil.Proce
         "/tournaments/new/",
         f"/tournaments/{tournament.pk}/",
         f"/agents/{claimed.agent_id}/",
+        f"/agents/{claimed.agent_id}/exports/onnx/",
+        f"/api/agents/{claimed.agent_id}/replays",
         "/api/openapi.json",
         "/api/environments",
         f"/api/tournaments/{tournament.pk}",
@@ -68,6 +70,7 @@ def test_torch_is_not_loaded_and_memory_stays_small(web: tuple[str, psutil.Proce
                 answer.read()
     loaded = Path(f"/proc/{process.pid}/maps").read_text()
     assert "libtorch" not in loaded
+    assert "onnx" not in loaded
     used = process.memory_info().rss / 2**20
     print(f"web process: {used:.0f} MiB")
     assert used <= MAX_MIB

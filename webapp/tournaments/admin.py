@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from webapp.tournaments.models import Agent, Event, Pod, Tournament, Worker
+from webapp.tournaments.models import Agent, Artefact, Event, Pod, Tournament, Worker
 
 
 class LookOnly(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -41,6 +41,13 @@ class PodAdmin(LookOnly):
     list_display = ("__str__", "agent", "tournament", "status", "attempt", "worker", "lease_until")
     list_filter = ("status", "device_kind")
     list_select_related = ("agent", "tournament")
+
+
+@admin.register(Artefact)
+class ArtefactAdmin(LookOnly):
+    list_display = ("agent", "kind", "name", "status", "worker", "requested_at")
+    list_filter = ("kind", "status")
+    list_select_related = ("agent",)
 
 
 @admin.register(Event)

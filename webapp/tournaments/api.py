@@ -15,16 +15,17 @@ from ninja.openapi.schema import OpenAPISchema
 from ninja.params.functions import Query
 from ninja.parser import Parser
 from ninja.security.http import HttpAuthBase
+from pydantic import BaseModel
 
 from podracer_core.envs.catalogue import catalogue_list
 from podracer_core.errors import SpecError
 from podracer_core.sentences import sentence
 from podracer_core.spec import TournamentSpec
 from podracer_core.spec_parse import spec_parse_json, spec_parse_toml
-from webapp.tournaments import curves, schemas, selectors, services, strict_json
+from webapp.tournaments import artefact_selectors, artefacts, curves, schemas, selectors, services, strict_json
 from webapp.tournaments.downloads import download
 from webapp.tournaments.errors import TournamentError
-from webapp.tournaments.models import Agent, Tournament
+from webapp.tournaments.models import Agent, Artefact, Tournament
 from webapp.tournaments.schemas import Limit, Offset
 
 MAX_DIGITS = 18
@@ -75,6 +76,8 @@ _SPEC_BODY = {
     }
 }
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
+_VIDEO = {"responses": {status: {"content": {"video/mp4": _BINARY}} for status in (200, 206)}}
+_PICTURE = {"responses": {status: {"content": {"image/jpeg": _BINARY}} for status in (200, 206)}}
 _FILE = {"responses": {status: {"content": {"application/octet-stream": _BINARY}} for status in (200, 206)}}
 
 Model = TypeVar("Model")
@@ -129,9 +132,17 @@ def _field(loc: tuple[Any, ...]) -> str:
     return ".".join(str(part) for part in (loc[2:] if loc[0] == "body" else loc[1:]))
 
 
+_BODIES: dict[str, type[BaseModel]] = {
+    "patch": schemas.TournamentPatch,
+    "wanted_export": schemas.ExportRequest,
+    "wanted_replay": schemas.ReplayRequest,
+}
+"""By the names of the arguments that take them."""
+
+
 def _sentence(detail: dict[str, Any]) -> str:
     if detail["type"] == "extra_forbidden":
-        return f"there is no such field; there are {', '.join(schemas.TournamentPatch.model_fields)}"
+        return f"there is no such field; there are {', '.join(_BODIES[detail['loc'][1]].model_fields)}"
     return sentence(detail)
 
 
@@ -343,6 +354,103 @@ def checkpoint(request: HttpRequest, agent_id: str) -> HttpResponseBase:
         return download(request, found.pop("storage_name"), **found)
     except FileNotFoundError:
         return _refusal(404, f"The checkpoint of agent {agent_id} is no longer in storage.")
+
+
+# Exports and replays
+
+
+_EXPORT, _REPLAY = Artefact.Kind.EXPORT, Artefact.Kind.REPLAY
+
+
+@api.get("/agents/{agent_id}/exports", response=_answers(schemas.ExportPage, 404), summary="Exports asked for")
+def exports(request: HttpRequest, agent_id: str, limit: Limit = 100, offset: Offset = 0) -> HttpResponse:
+    return _answer(artefact_selectors.artefact_list(_agent_id(agent_id), _EXPORT, limit=limit, offset=offset))
+
+
+@api.post(
+    "/agents/{agent_id}/exports",
+    response=_answers(schemas.ExportOut, 404, 409, status=202),
+    summary="Have the agent exported as TorchScript or ONNX",
+)
+def export_request(request: HttpRequest, agent_id: str, wanted_export: schemas.ExportRequest) -> HttpResponse:
+    """A worker makes it and proves it equal to the agent. Asking again for one that failed tries again."""
+    return _requested(_agent_id(agent_id), _EXPORT, wanted_export.format, f"exports/{wanted_export.format}")
+
+
+@api.api_operation(
+    ["GET", "HEAD"],
+    "/agents/{agent_id}/exports/{format}",
+    response={404: schemas.Errors},
+    summary="Download an export",
+    openapi_extra=_FILE,
+)
+def export(request: HttpRequest, agent_id: str, format: str) -> HttpResponseBase:
+    """With its length, a strong ETag (SHA-256), Range and If-None-Match."""
+    return _artefact(request, _agent_id(agent_id), _EXPORT, format)
+
+
+@api.get("/agents/{agent_id}/replays", response=_answers(schemas.ReplayPage, 404), summary="Replays asked for")
+def replays(request: HttpRequest, agent_id: str, limit: Limit = 100, offset: Offset = 0) -> HttpResponse:
+    return _answer(artefact_selectors.artefact_list(_agent_id(agent_id), _REPLAY, limit=limit, offset=offset))
+
+
+@api.post(
+    "/agents/{agent_id}/replays",
+    response=_answers(schemas.ReplayOut, 404, 409, status=202),
+    summary="Have an episode filmed",
+)
+def replay_request(request: HttpRequest, agent_id: str, wanted_replay: schemas.ReplayRequest) -> HttpResponse:
+    """A worker plays episodes in the real Gymnasium environment and films the best, the median or the worst."""
+    return _requested(_agent_id(agent_id), _REPLAY, wanted_replay.episode, f"replays/{wanted_replay.episode}")
+
+
+@api.api_operation(
+    ["GET", "HEAD"],
+    "/agents/{agent_id}/replays/{episode}",
+    response={404: schemas.Errors},
+    summary="The video of an episode",
+    openapi_extra=_VIDEO,
+)
+def replay(request: HttpRequest, agent_id: str, episode: str) -> HttpResponseBase:
+    """H.264, with its length, a strong ETag (SHA-256), Range and If-None-Match."""
+    return _artefact(request, _agent_id(agent_id), _REPLAY, episode, content_type="video/mp4")
+
+
+@api.api_operation(
+    ["GET", "HEAD"],
+    "/agents/{agent_id}/replays/{episode}/poster",
+    response={404: schemas.Errors},
+    summary="The picture in the middle of an episode",
+    openapi_extra=_PICTURE,
+)
+def poster(request: HttpRequest, agent_id: str, episode: str) -> HttpResponseBase:
+    return _artefact(request, _agent_id(agent_id), _REPLAY, episode, content_type="image/jpeg", poster=True)
+
+
+def _requested(agent_id: int, kind: str, name: str, path: str) -> HttpResponse:
+    artefacts.artefact_request(agent_id=agent_id, kind=kind, name=name)
+    found = artefact_selectors.artefact_get(agent_id, kind, name)
+    return _answer(found, 202, Location=f"/api/agents/{agent_id}/{path}")
+
+
+def _artefact(
+    request: HttpRequest,
+    agent_id: int,
+    kind: str,
+    name: str,
+    *,
+    content_type: str = "application/octet-stream",
+    poster: bool = False,
+) -> HttpResponseBase:
+    """The file. Exports are saved, videos and pictures shown."""
+    found = artefact_selectors.artefact_file(agent_id, kind, name, poster=poster)
+    if found is None:
+        return _refusal(404, f"There is no {kind} {name!r} of agent {agent_id}: POST to /api/agents/{agent_id}/{kind}s")
+    try:
+        attachment = kind == _EXPORT
+        return download(request, found.pop("storage_name"), **found, content_type=content_type, attachment=attachment)
+    except FileNotFoundError:
+        return _refusal(404, f"The {kind} {name!r} of agent {agent_id} is no longer in storage; ask for it again.")
 
 
 @api.api_operation(["GET", "POST", "PUT", "PATCH", "DELETE"], "/{path:rest}", include_in_schema=False)

@@ -11,6 +11,9 @@ logger = logging.getLogger(__name__)
 
 RUN_POD = "workers.run_pod"
 
+MAKE_ARTEFACTS = "make_artefacts"
+"""A control command rather than a task: every worker hears it at once, also one whose slots all train."""
+
 RING_EXPIRES = 10.0
 """Seconds after which an unheard ring is dropped; the sweep rings again for pods that still wait."""
 
@@ -38,3 +41,16 @@ def _send(device_kind: str, times: int) -> None:
     except (OperationalError, OSError) as error:
         # Nothing is lost: the pod waits in PostgreSQL and the sweep rings again.
         logger.warning("could not ring for %s pods: %s", device_kind, error)
+
+
+def ring_artefacts() -> None:
+    """Tell all workers, once the transaction has committed, that exports or replays are wanted."""
+    transaction.on_commit(_broadcast)
+
+
+def _broadcast() -> None:
+    try:
+        _broker.control.broadcast(MAKE_ARTEFACTS)
+    except (OperationalError, OSError) as error:
+        # Nothing is lost: what is wanted stands in PostgreSQL and the sweep rings again.
+        logger.warning("could not ring for artefacts: %s", error)

@@ -15,14 +15,23 @@ from django.utils.http import content_disposition_header, parse_etags
 CHUNK = 256 * 1024
 
 
-def download(request: HttpRequest, storage_name: str, *, size: int, sha256: str, filename: str) -> HttpResponseBase:
+def download(
+    request: HttpRequest,
+    storage_name: str,
+    *,
+    size: int,
+    sha256: str,
+    filename: str,
+    content_type: str = "application/octet-stream",
+    attachment: bool = True,
+) -> HttpResponseBase:
     """The file, a part of it (206), or only that it has not changed (304). Raises FileNotFoundError."""
     etag = f'"{sha256}"'
     headers = {
         "ETag": etag,
         "Accept-Ranges": "bytes",
         "Cache-Control": "private, no-cache",
-        "Content-Disposition": content_disposition_header(True, filename) or "attachment",
+        "Content-Disposition": content_disposition_header(attachment, filename) or "attachment",
     }
     if _not_modified(request, etag):
         return HttpResponseNotModified(headers=headers)
@@ -36,10 +45,10 @@ def download(request: HttpRequest, storage_name: str, *, size: int, sha256: str,
         headers["Content-Range"] = f"bytes {wanted.start}-{wanted.stop - 1}/{size}"
     headers["Content-Length"] = str(len(wanted))
     if request.method == "HEAD":
-        return HttpResponse(status=status, headers=headers, content_type="application/octet-stream")
+        return HttpResponse(status=status, headers=headers, content_type=content_type)
     # An ASGI server would read a plain iterator whole before it sends the first byte.
     chunks = _chunks_async(storage_name, wanted) if isinstance(request, ASGIRequest) else _chunks(storage_name, wanted)
-    return StreamingHttpResponse(chunks, status=status, headers=headers, content_type="application/octet-stream")
+    return StreamingHttpResponse(chunks, status=status, headers=headers, content_type=content_type)
 
 
 def _not_modified(request: HttpRequest, etag: str) -> bool:

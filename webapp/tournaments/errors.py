@@ -7,3 +7,7 @@ class TournamentError(Exception):
 
 class PodLostError(Exception):
     """The attempt that writes is no longer the one that the database knows: its lease ran out or it was ended."""
+
+
+class ArtefactLostError(Exception):
+    """The attempt that writes an artefact is no longer the one that the database knows."""

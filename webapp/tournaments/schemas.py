@@ -228,6 +228,62 @@ class AgentOut(_Answer):
     log: list[LogLine]
 
 
+class ExportRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    format: str = Field(description="torchscript or onnx")
+
+
+class ReplayRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    episode: str = Field(description="best, median or worst")
+
+
+class _Artefact(_Answer):
+    """status: QUEUED, RUNNING, FINISHED or FAILED; progress: share done; the numbers are null until it is FINISHED"""
+
+    status: str
+    progress: float
+    reason: str
+    size: int | None
+    sha256: str | None
+    filename: str
+    requested_at: str
+    finished_at: str | None
+
+
+class ExportOut(_Artefact):
+    """observations: random ones on which the export was compared; max_difference: of the actions on them"""
+
+    format: str
+    observations: int | None
+    max_difference: float | None
+
+
+class ReplayOut(_Artefact):
+    """episodes: played to choose from; length: in steps; fps, width, height: of the video"""
+
+    episode: str
+    episodes: int | None
+    seed: int | None
+    episodic_return: float | None
+    length: int | None
+    fps: float | None
+    width: int | None
+    height: int | None
+
+
+class ExportPage(_Answer):
+    items: list[ExportOut]
+    count: int
+
+
+class ReplayPage(_Answer):
+    items: list[ReplayOut]
+    count: int
+
+
 class CurveOut(BaseModel):
     """Columns of one length; beside these one for each loss that the learner reports."""
 

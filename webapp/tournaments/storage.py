@@ -47,6 +47,11 @@ def fetch(name: str, path: Path) -> Path:
     return path
 
 
+def exists(name: str) -> bool:
+    """Whether there is a stored file `name`."""
+    return bool(name) and default_storage.exists(name)
+
+
 def delete(name: str) -> None:
     """Remove a stored file; one that is gone already is fine."""
     if name:

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from webapp.tournaments import views
+from webapp.tournaments import artefact_views, views
 
 app_name = "tournaments"
 urlpatterns: list[URLPattern] = [
@@ -14,4 +14,6 @@ urlpatterns: list[URLPattern] = [
     path("tournaments/<int:tournament_id>/spec.toml", views.tournament_spec, name="spec"),
     path("slots/", views.slots, name="slots"),
     path("agents/<int:agent_id>/", views.agent_detail, name="agent"),
+    path("agents/<int:agent_id>/exports/<slug:name>/", artefact_views.export, name="export"),
+    path("agents/<int:agent_id>/replays/<slug:name>/", artefact_views.replay, name="replay"),
 ]

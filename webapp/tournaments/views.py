@@ -13,8 +13,8 @@ from podracer_core.errors import PodracerError, SpecError
 from podracer_core.hyperparameters import ALGORITHMS, algorithm_problem
 from podracer_core.spec import TournamentSpec
 from podracer_core.spec_parse import MAX_SPEC_BYTES, spec_parse, spec_parse_toml
-from webapp.tournaments import charts, forms, selectors, services
-from webapp.tournaments.models import Agent, Tournament
+from webapp.tournaments import artefact_views, charts, forms, selectors, services
+from webapp.tournaments.models import Agent, Artefact, Tournament
 from webapp.tournaments.presets import PRESETS, preset_find
 from webapp.tournaments.spec_file import spec_toml
 
@@ -217,6 +217,8 @@ def agent_detail(request: HttpRequest, agent_id: int) -> HttpResponse:
         "section": "tournaments",
         "agent": agent,
         "hyperparameters": _hyperparameters_shown(agent),
+        "exports": artefact_views.parts(agent["id"], Artefact.Kind.EXPORT, agent["checkpoint"]),
+        "replays": artefact_views.parts(agent["id"], Artefact.Kind.REPLAY, agent["checkpoint"]),
         "columns": [(name, charts.column_title(name)) for name in columns],
         "page": {"agent": agent, "curve": curve, "figure": charts.agent_figure(curve, columns[0], color)},
     }

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
-from webapp.tournaments import orchestrator
+from webapp.tournaments import artefacts, orchestrator
 
 logger = logging.getLogger(__name__)
 
@@ -17,7 +17,7 @@ LOCK_KEY = 0x706F6472  # "podr"; any number that nobody else of this database lo
 
 
 class Command(BaseCommand):
-    help = "Retries lost pods, fills pools and ends tournaments that are due. Several may run; one acts."
+    help = "Retries lost pods, fills pools, ends what is due, gives up what is lost. Several may run; one acts."
 
     def handle(self, *args: Any, **options: Any) -> None:
         stopping = threading.Event()
@@ -27,6 +27,7 @@ class Command(BaseCommand):
             try:
                 if _leads():
                     orchestrator.sweep()
+                    artefacts.sweep()
             except (OperationalError, InterfaceError) as error:
                 # The lock went with the connection: another scheduler may lead by now, so it is asked for again.
                 logger.warning("the database is away, trying again: %s", str(error).strip())

@@ -1,0 +1,213 @@
+"""What a worker makes beside its slots, with real children, database and storage."""
+
+import html
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.storage import default_storage
+from django.db import connections
+from django.test import Client
+
+from podracer_core.checkpoint import save_agent
+from podracer_core.envs.catalogue import CATALOGUE
+from podracer_core.exporting.torch_module import torchscript
+from tests.stack import wait_for
+from tests.webapp.tournaments import making
+from webapp.tournaments import artefacts, services, storage
+from webapp.tournaments.endings import StoredFiles
+from webapp.tournaments.models import Agent, Artefact
+from workers.artefacts import ArtefactMaker
+
+Started = Callable[[], threading.Thread]
+SECONDS = 60
+
+
+@pytest.fixture
+def maker(transactional_db: None, settings: Any, tmp_path: Path) -> ArtefactMaker:
+    settings.PODRACER_HOME = tmp_path
+    backend = "django.core.files.storage.FileSystemStorage"
+    folder = {"BACKEND": backend, "OPTIONS": {"location": tmp_path / "storage"}}
+    settings.STORAGES = {**settings.STORAGES, "default": folder}
+    return ArtefactMaker("test-worker", threading.Event())
+
+
+@pytest.fixture
+def agent(maker: ArtefactMaker, tmp_path: Path) -> Agent:
+    """A CartPole agent that pushes against the fall, from a finished pod."""
+    return agent_of("CartPole-v1", tmp_path)
+
+
+def agent_of(env_id: str, folder: Path) -> Agent:
+    making.tournament(env_id=env_id)
+    claimed = making.claim()
+    entry, path = CATALOGUE[env_id], folder / "agent.safetensors"
+    weight = np.zeros((entry.action_dim, entry.observation_dim), np.float32)
+    weight[-1] = 1.0
+    metadata = {
+        "env_id": env_id,
+        "spaces": {
+            "observation": entry.observation_space.model_dump(),
+            "action": entry.action_space.model_dump(),
+        },
+        "algorithm": "ppo",
+        "hyperparameters": {},
+        "network": {"hidden_size": 1, "num_layers": 0, "activation": "tanh", "obs_clip": 10.0},
+        "score": None,
+        "lineage": {},
+    }
+    save_agent(path, {"actor.0.weight": weight, "actor.0.bias": np.zeros(entry.action_dim, np.float32)}, metadata)
+    name = storage.agent_file(claimed.tournament_id, claimed.agent_id, "checkpoint.safetensors")
+    digest = storage.store(path, name)
+    making.finish(claimed, files=StoredFiles(name, digest, path.stat().st_size))
+    return Agent.objects.get(pk=claimed.agent_id)
+
+
+def ask(agent: Agent, name: str) -> None:
+    kind = "replay" if name in Artefact.NAMES[Artefact.Kind.REPLAY] else "export"
+    artefacts.artefact_request(agent_id=agent.pk, kind=kind, name=name)
+
+
+def only() -> Artefact:
+    return Artefact.objects.get()
+
+
+def children() -> list[psutil.Process]:
+    return [
+        child
+        for child in psutil.Process().children()
+        if child.is_running() and "workers.artefact_process" in child.cmdline()
+    ]
+
+
+@pytest.fixture
+def started(maker: ArtefactMaker) -> Iterator[Started]:
+    """Has the maker work in a thread, as it does in a worker."""
+    threads: list[threading.Thread] = []
+
+    def work() -> None:
+        try:
+            maker.work()
+        finally:
+            connections.close_all()
+
+    def begin() -> threading.Thread:
+        threads.append(threading.Thread(target=work))
+        threads[-1].start()
+        return threads[-1]
+
+    yield begin
+    maker.stopping.set()
+    for thread in threads:
+        thread.join(SECONDS)
+        assert not thread.is_alive()
+
+
+def test_exports_are_stored_and_play_with_the_lines_that_the_page_shows(
+    maker: ArtefactMaker, agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    for name in ("torchscript", "onnx"):
+        ask(agent, name)
+    assert maker.work() == 2
+    client = Client()
+    client.force_login(User.objects.get())
+    page = html.unescape(client.get(f"/agents/{agent.pk}/").content.decode())
+    snippets = re.findall(r'<div class="usage"><pre data-copy-source>(.*?)</pre>', page, re.DOTALL)
+    assert len(snippets) == 2
+    monkeypatch.chdir(tmp_path)
+    for row in Artefact.objects.order_by("-name"):
+        assert row.status == "FINISHED", row.reason
+        path = Path(default_storage.path(row.file))
+        assert (storage.file_sha256(path), path.stat().st_size) == (row.sha256, row.size)
+        assert row.details["max_difference"] == 0
+        answer = client.get(f"/api/agents/{agent.pk}/exports/{row.name}")
+        filename = re.findall('filename="(.+)"', answer["Content-Disposition"])[0]
+        Path(filename).write_bytes(b"".join(answer.streaming_content))
+    for snippet in snippets:
+        with torchscript():
+            exec(snippet, {})  # as the reader would
+        printed = capsys.readouterr().out
+        assert float(printed.removeprefix("return: ")) > 8
+    assert list((tmp_path / "pods").iterdir()) == []
+
+
+def test_replays_are_of_the_same_episodes_and_come_with_a_picture(maker: ArtefactMaker, agent: Agent) -> None:
+    for name in ("best", "worst"):
+        ask(agent, name)
+    assert maker.work() == 2
+    rows = {row.name: row for row in Artefact.objects.all()}
+    assert {row.status for row in rows.values()} == {"FINISHED"}, [row.reason for row in rows.values()]
+    assert rows["worst"].details["episodic_return"] < rows["best"].details["episodic_return"]
+    for row in rows.values():
+        video, picture = (Path(default_storage.path(name)).read_bytes() for name in (row.file, row.poster_file))
+        assert b"ftypiso" in video[:32]
+        assert picture.startswith(b"\xff\xd8\xff")
+        assert row.details["poster"]["size"] == len(picture)
+        assert row.details["length"] == row.details["episodic_return"]
+
+
+def test_a_machine_that_cannot_draw_says_so(
+    maker: ArtefactMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUJOCO_GL", "disabled")
+    ask(agent_of("Hopper-v5", tmp_path), "best")
+    maker.work()
+    assert only().status == "FAILED"
+    assert only().reason.startswith("Hopper-v5 cannot be drawn on this machine: ")
+    assert "install libegl1" in only().reason
+
+
+def test_a_child_that_is_killed_fails_with_a_reason_and_the_next_is_made(
+    maker: ArtefactMaker, agent: Agent, started: Started
+) -> None:
+    ask(agent, "best")
+    thread = started()
+    (child,) = wait_for(children, SECONDS, "a child")
+    os.killpg(child.pid, signal.SIGKILL)
+    thread.join(SECONDS)
+    assert (only().status, "ended with status -9" in only().reason) == ("FAILED", True)
+
+
+def test_a_worker_that_stops_hands_back_what_it_had_begun(maker: ArtefactMaker, agent: Agent, started: Started) -> None:
+    ask(agent, "best")
+    thread = started()
+    wait_for(children, SECONDS, "a child")
+    maker.stopping.set()
+    thread.join(SECONDS)
+    assert (only().status, only().lease_until) == ("QUEUED", None)
+    assert children() == []
+
+
+def test_what_is_made_for_a_deleted_tournament_leaves_nothing(
+    maker: ArtefactMaker, agent: Agent, started: Started, tmp_path: Path
+) -> None:
+    ask(agent, "onnx")
+    thread = started()
+    wait_for(children, SECONDS, "a child")
+    services.tournament_delete(tournament_id=agent.tournament_id)
+    thread.join(SECONDS)
+    assert children() == []
+    assert [path for path in (tmp_path / "storage").rglob("*") if path.is_file()] == []
+
+
+def test_a_checkpoint_that_is_gone_is_a_reason(maker: ArtefactMaker, agent: Agent) -> None:
+    default_storage.delete(agent.checkpoint_file)
+    ask(agent, "onnx")
+    maker.work()
+    assert (only().status, only().reason) == ("FAILED", "The checkpoint is no longer in storage.")
+
+
+def test_a_damaged_checkpoint_is_a_reason(maker: ArtefactMaker, agent: Agent) -> None:
+    Path(default_storage.path(agent.checkpoint_file)).write_bytes(b"not an agent, but long enough")
+    ask(agent, "onnx")
+    maker.work()
+    assert only().status == "FAILED"
+    assert "is not a .safetensors file that Podracer wrote" in only().reason

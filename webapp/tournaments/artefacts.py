@@ -1,0 +1,162 @@
+"""Exports and replays: asked for by people, claimed and made by workers, given up when nobody is heard of.
+
+Writes of a running artefact carry (artefact, attempt) and are refused with ArtefactLostError once another attempt or
+an end has come in between. Leases count in database time.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from podracer_core.errors import SpecError
+from webapp.tournaments import clock, dispatch, storage
+from webapp.tournaments.errors import ArtefactLostError, TournamentError
+from webapp.tournaments.models import Agent, Artefact, Worker
+
+Status = Artefact.Status
+
+LEASE = timedelta(seconds=15)
+"""How long a silent maker is believed. It renews every second."""
+
+RING_AGAIN = timedelta(seconds=3)
+PATIENCE = timedelta(seconds=60)
+"""For a worker to come online, where none is."""
+
+WORKER_SILENCE = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class ArtefactClaim:
+    """An artefact that a worker has claimed. checkpoint_file: a storage name"""
+
+    artefact_id: int
+    attempt: int
+    tournament_id: int
+    agent_id: int
+    kind: str
+    name: str
+    checkpoint_file: str
+
+
+@dataclass(frozen=True, slots=True)
+class MadeFile:
+    """What a maker stored: storage names, "" where there is no poster."""
+
+    file: str
+    sha256: str
+    size: int
+    poster_file: str = ""
+
+
+def artefact_request(*, agent_id: int, kind: str, name: str) -> None:
+    """Have it made unless it is there or under way. Asking for a failed or lost one tries again.
+
+    Raises Agent.DoesNotExist, SpecError for a name that there is not, TournamentError without a checkpoint.
+    """
+    names = Artefact.NAMES[Artefact.Kind(kind)]
+    if name not in names:
+        field = "format" if kind == Artefact.Kind.EXPORT else "episode"
+        raise SpecError([(field, f"there is no {name!r}; there are {', '.join(names)}")])
+    agent = Agent.objects.get(pk=agent_id)
+    if not agent.checkpoint_file:
+        raise TournamentError(f"Agent {agent.name} has no checkpoint: its pod has not ended, or it ended without one.")
+    with transaction.atomic():
+        artefact, created = Artefact.objects.select_for_update().get_or_create(
+            agent=agent, kind=kind, name=name, defaults={"requested_at": clock.database_now()}
+        )
+        if not created and not _again(artefact):
+            return
+        artefact.status, artefact.reason, artefact.progress = Status.QUEUED, "", 0.0
+        artefact.requested_at, artefact.finished_at = clock.database_now(), None
+        artefact.save()
+        dispatch.ring_artefacts()
+
+
+def _again(artefact: Artefact) -> bool:
+    """Whether it has to be made anew: it failed, or storage has lost it."""
+    if artefact.status == Status.FINISHED:
+        return not storage.exists(artefact.file)
+    return artefact.status == Status.FAILED
+
+
+def artefact_claim(*, worker: str) -> ArtefactClaim | None:
+    """Claim the artefact that has waited longest, or None when none waits."""
+    with transaction.atomic():
+        artefact = (
+            Artefact.objects.select_for_update(skip_locked=True, of=("self",))
+            .select_related("agent")
+            .filter(status=Status.QUEUED)
+            .order_by("requested_at", "pk")
+            .first()
+        )
+        if artefact is None:
+            return None
+        attempt = artefact.attempt + 1
+        Artefact.objects.filter(pk=artefact.pk).update(
+            status=Status.RUNNING, attempt=attempt, worker=worker, lease_until=Now() + LEASE, progress=0.0
+        )
+    agent = artefact.agent
+    return ArtefactClaim(
+        artefact.pk, attempt, agent.tournament_id, agent.pk, artefact.kind, artefact.name, agent.checkpoint_file
+    )
+
+
+def artefact_renew(*, claim: ArtefactClaim, progress: float) -> None:
+    """Renew the lease and show how far it is. Raises ArtefactLostError."""
+    _write(claim, lease_until=Now() + LEASE, progress=progress)
+
+
+def artefact_finish(*, claim: ArtefactClaim, made: MadeFile, details: dict[str, Any]) -> None:
+    """Raises ArtefactLostError."""
+    _write(
+        claim,
+        status=Status.FINISHED,
+        lease_until=None,
+        progress=1.0,
+        file=made.file,
+        poster_file=made.poster_file,
+        sha256=made.sha256,
+        size=made.size,
+        details=details,
+        finished_at=Now(),
+    )
+
+
+def artefact_fail(*, claim: ArtefactClaim, reason: str) -> None:
+    """Raises ArtefactLostError."""
+    reason = clock.storable(reason)
+    _write(claim, status=Status.FAILED, lease_until=None, reason=reason, finished_at=Now())
+
+
+def artefact_requeue(*, claim: ArtefactClaim) -> None:
+    """A worker that stops hands back what it had begun. Raises ArtefactLostError."""
+    _write(claim, status=Status.QUEUED, lease_until=None, requested_at=Now())
+
+
+def _write(claim: ArtefactClaim, **values: Any) -> None:
+    held = Artefact.objects.filter(pk=claim.artefact_id, attempt=claim.attempt, status=Status.RUNNING)
+    if not held.update(**values):
+        raise ArtefactLostError(f"artefact {claim.artefact_id} is no longer made by attempt {claim.attempt}")
+
+
+def sweep() -> None:
+    """Give up what nobody makes any more or ever will, and ring for what waits."""
+    lost = Artefact.objects.filter(status=Status.RUNNING, lease_until__lt=Now())
+    for worker in set(lost.values_list("worker", flat=True)):
+        reason = f"Nothing was heard of its worker, {worker}, for {LEASE.seconds} seconds."
+        lost.filter(worker=worker).update(status=Status.FAILED, lease_until=None, reason=reason, finished_at=Now())
+    waiting = Artefact.objects.filter(status=Status.QUEUED, requested_at__lt=Now() - RING_AGAIN)
+    if not waiting.exists():
+        return
+    if workers_online():
+        dispatch.ring_artefacts()
+        return
+    reason = f"No worker came online within {PATIENCE.seconds} seconds; start one with make run or make worker."
+    waiting.filter(requested_at__lt=Now() - PATIENCE).update(status=Status.FAILED, reason=reason, finished_at=Now())
+
+
+def workers_online() -> bool:
+    return Worker.objects.filter(seen_at__gt=Now() - WORKER_SILENCE).exists()

@@ -1,0 +1,203 @@
+"""Makes exports and replays beside the slots: one at a time, in a child of its own, at a lower priority than pods."""
+
+import json
+import logging
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import close_old_connections
+
+from webapp.embedded.process import launch
+from webapp.environment import REPOSITORY
+from webapp.tournaments import artefacts, storage
+from webapp.tournaments.artefacts import ArtefactClaim, MadeFile
+from webapp.tournaments.errors import ArtefactLostError
+from workers.database import persistently
+
+logger = logging.getLogger(__name__)
+
+RENEW_SECONDS = 1.0
+MOST_SECONDS = 1_800.0
+"""What takes longer is given up: a thousand frames of MuJoCo without a GPU take two minutes of an idle core."""
+
+SUFFIXES = {"torchscript": ".pt", "onnx": ".onnx"}
+
+
+class ArtefactMaker:
+    """Sleeps until rung for, then makes what is queued. One thread, which also owns its children."""
+
+    def __init__(self, worker: str, stopping: threading.Event) -> None:
+        self.worker, self.stopping = worker, stopping
+        self._bell = threading.Event()
+        self._thread = threading.Thread(target=self._live, name="artefacts", daemon=True)
+
+    def start(self) -> None:
+        self._bell.set()  # artefacts may have been asked for while no worker was there
+        self._thread.start()
+
+    def ring(self) -> None:
+        self._bell.set()
+
+    def close(self) -> None:
+        """Waits until what was begun is handed back; `stopping` is set."""
+        self._bell.set()
+        self._thread.join(5.0)
+
+    def _live(self) -> None:
+        while not self.stopping.is_set():
+            self._bell.wait()
+            self._bell.clear()
+            try:
+                self.work()
+            except Exception:  # such as a database that stays away: the next ring tries again
+                logger.exception("artefacts could not be made")
+            finally:
+                close_old_connections()
+
+    def work(self) -> int:
+        """Makes queued artefacts until none is left or the worker stops. Returns how many were tried."""
+        count = 0
+        while not self.stopping.is_set():
+            claim = persistently(lambda: artefacts.artefact_claim(worker=self.worker))
+            if claim is None:
+                break
+            count += 1
+            home = Path(settings.PODRACER_HOME) / "pods"
+            home.mkdir(parents=True, exist_ok=True)
+            folder = Path(tempfile.mkdtemp(prefix=f"artefact-{claim.artefact_id}-", dir=home))
+            try:
+                Making(claim, folder, self.stopping).run()
+            except ArtefactLostError as lost:
+                logger.warning("%s; what it made is dropped", lost)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+        return count
+
+
+class Making:
+    """One attempt at one artefact."""
+
+    def __init__(self, claim: ArtefactClaim, folder: Path, stopping: threading.Event) -> None:
+        self.claim, self.folder, self.stopping = claim, folder, stopping
+        self.out = folder / f"{claim.name}{SUFFIXES.get(claim.name, '.mp4')}"
+        self.poster = folder / f"{claim.name}.jpg"
+        self.progress = 0.0
+
+    def run(self) -> None:
+        """Raises ArtefactLostError."""
+        try:
+            answer = self._made()
+            if answer is None:
+                persistently(lambda: artefacts.artefact_requeue(claim=self.claim))
+            elif "done" in answer:
+                self._keep(answer["done"])
+            else:
+                self._fail(answer["error"])
+        except OSError as error:  # a full disk, a checkpoint that is gone
+            self._fail(f"{error.strerror or error}: {error.filename or self.claim.checkpoint_file}.")
+
+    def _fail(self, reason: str) -> None:
+        persistently(lambda: artefacts.artefact_fail(claim=self.claim, reason=reason))
+
+    def _made(self) -> dict[str, Any] | None:
+        """The child's last word; None when the worker stops first. Raises ArtefactLostError, OSError."""
+        checkpoint = storage.fetch(self.claim.checkpoint_file, self.folder / "agent.safetensors")
+        if not checkpoint.exists():
+            return {"error": "The checkpoint is no longer in storage."}
+        child = self._launch(checkpoint)
+        lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        reader = threading.Thread(target=_read, args=(child, lines), daemon=True)
+        reader.start()
+        try:
+            return self._listen(child, lines)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            reader.join()
+
+    def _launch(self, checkpoint: Path) -> "subprocess.Popen[bytes]":
+        job = {
+            "kind": self.claim.kind,
+            "name": self.claim.name,
+            "checkpoint": str(checkpoint),
+            "out": str(self.out),
+            "poster": str(self.poster),
+        }
+        path = os.pathsep.join(filter(None, (str(REPOSITORY), os.environ.get("PYTHONPATH"))))
+        return launch(
+            [sys.executable, "-m", "workers.artefact_process", json.dumps(job)],
+            output=subprocess.PIPE,
+            death_signal=signal.SIGKILL,
+            environment={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        )
+
+    def _listen(
+        self, child: "subprocess.Popen[bytes]", lines: "queue.SimpleQueue[str | None]"
+    ) -> dict[str, Any] | None:
+        deadline, renew_at, said = time.monotonic() + MOST_SECONDS, 0.0, ""
+        while True:
+            with suppress(queue.Empty):
+                line = lines.get(timeout=RENEW_SECONDS / 2)
+                if line is None:
+                    status = child.wait()
+                    return {"error": f"Its process ended with status {status} ({said[-300:] or 'no output'})."}
+                message = _message(line)
+                if "done" in message or "error" in message:
+                    return message
+                said = said if message else line
+                self.progress = message.get("progress", self.progress)
+            if self.stopping.is_set():
+                return None
+            if time.monotonic() > deadline:
+                return {"error": f"It took longer than {MOST_SECONDS / 60:.0f} minutes."}
+            if time.monotonic() >= renew_at:
+                renew_at = time.monotonic() + RENEW_SECONDS
+                persistently(lambda: artefacts.artefact_renew(claim=self.claim, progress=self.progress))
+
+    def _keep(self, details: dict[str, Any]) -> None:
+        """Stores what was made, then says so; takes it away again where nobody wants it any more."""
+        made = MadeFile(self._name(self.out), storage.store(self.out, self._name(self.out)), self.out.stat().st_size)
+        if self.poster.exists():
+            digest = storage.store(self.poster, self._name(self.poster))
+            details["poster"] = {"sha256": digest, "size": self.poster.stat().st_size}
+            made = MadeFile(made.file, made.sha256, made.size, self._name(self.poster))
+        try:
+            persistently(lambda: artefacts.artefact_finish(claim=self.claim, made=made, details=details))
+        except ArtefactLostError:
+            storage.delete(made.file)
+            storage.delete(made.poster_file)
+            raise
+
+    def _name(self, path: Path) -> str:
+        """Its storage name. Of the attempt, so that one that was given up never takes another's place."""
+        claim = self.claim
+        name = f"{claim.kind}-{path.stem}-{claim.attempt}{path.suffix}"
+        return storage.agent_file(claim.tournament_id, claim.agent_id, name)
+
+
+def _read(child: "subprocess.Popen[bytes]", lines: "queue.SimpleQueue[str | None]") -> None:
+    assert child.stdout is not None
+    with child.stdout:
+        for line in child.stdout:
+            lines.put(line.decode(errors="replace").strip())
+    lines.put(None)
+
+
+def _message(line: str) -> dict[str, Any]:
+    """The child's JSON; empty for what a library printed."""
+    if not line.startswith(('{"progress"', '{"done"', '{"error"')):
+        return {}
+    message: dict[str, Any] = json.loads(line)
+    return message
