@@ -105,6 +105,7 @@ class Pod:
         elif plan.inherit_from:
             self.learner.inherit(load_state(plan.inherit_from)["learner"])
         yield Log(self._description(device))
+        yield from self._notes()
 
     def _description(self, device: torch.device) -> str:
         plan, hp = self.plan, self.learner.hp
@@ -138,6 +139,7 @@ class Pod:
             now = time.perf_counter()
             if now - reported_at >= PROGRESS_INTERVAL:
                 yield self._progress((self._env_steps - reported_steps) / (now - reported_at))
+                yield from self._notes()
                 reported_at, reported_steps = now, self._env_steps
             if now - saved_at >= self.plan.save_interval_seconds:
                 yield Saved(self._save(), self._env_steps, self._seconds())
@@ -145,6 +147,7 @@ class Pod:
         if self._env_steps > reported_steps:
             elapsed = time.perf_counter() - reported_at
             yield self._progress((self._env_steps - reported_steps) / max(elapsed, 1e-9))
+            yield from self._notes()
         yield from self._end()
 
     def _ask(self) -> Directive:
@@ -166,6 +169,11 @@ class Pod:
 
     def _seconds(self) -> float:
         return self._seconds_before + time.perf_counter() - self._began
+
+    def _notes(self) -> Iterator[Log]:
+        """What the environments have to say."""
+        assert self._env is not None
+        return map(Log, self._env.notes())
 
     def _progress(self, env_steps_per_second: float) -> Progress:
         losses = self.learner.metrics()
