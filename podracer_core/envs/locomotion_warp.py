@@ -108,7 +108,7 @@ class WarpLocomotion(VectorEnv):
         return self._obs
 
     def close(self) -> None:
-        """Device memory is freed with the object."""
+        self._physics.close()
 
     def _start(self, ended: Tensor) -> Tensor:
         """New episodes where `ended` [num_envs] holds. Returns obs, elsewhere of no use."""

@@ -96,6 +96,10 @@ class WarpPhysics:
         self.qvel.copy_(state["qvel"])
         self._warmstart.copy_(state["warmstart"])
 
+    def close(self) -> None:
+        """Device memory is then freed with the object, not when the garbage of cycles is collected."""
+        self._advance = self._place = _closed
+
     def _launch_step(self) -> None:
         for _ in range(self._frame_skip):
             mjw.step(self._model, self._data)
@@ -128,6 +132,10 @@ class WarpPhysics:
     def _stream(self) -> Any:
         """Torch's current one, so that what torch writes before and reads after is in order; None on the CPU."""
         return wp.stream_from_torch(torch.cuda.current_stream(self._torch_device)) if self._device.is_cuda else None
+
+
+def _closed() -> None:
+    raise RuntimeError("These bodies were closed.")
 
 
 def _warp_device(device: torch.device) -> Any:

@@ -4,6 +4,8 @@ The first run on a machine compiles the kernels, in about half a minute of CPU t
 """
 
 import functools
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +226,20 @@ def test_contacts_beyond_the_room_for_them_are_told_once(monkeypatch: pytest.Mon
     assert "bodies of HalfCheetah-v5 touched more than the GPU's physics have room for" in note
     course(env, 0)
     assert env.notes() == []
+
+
+def test_a_closed_environment_frees_its_bodies_without_the_garbage_collector() -> None:
+    env = make("HalfCheetah-v5")
+    env.step(env.reset(1)[:, :6])
+    bodies = weakref.ref(env._physics)  # type: ignore[attr-defined]
+    env.close()
+    env.close()
+    gc.disable()
+    try:
+        del env
+        assert bodies() is None
+    finally:
+        gc.enable()
 
 
 def test_the_shared_model_is_left_as_it_is() -> None:
