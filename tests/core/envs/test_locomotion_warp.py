@@ -1,6 +1,6 @@
 """MuJoCo bodies under mujoco-warp, on warp's CPU device, against Gymnasium's own single environments.
 
-The first run on a machine compiles the kernels, in about half a minute of CPU time; warp keeps them.
+The first run on a machine compiles the kernels, in some 45 s of CPU time; warp keeps them.
 """
 
 import functools
