@@ -108,6 +108,7 @@ class Pod:
         elif plan.inherit_from:
             self.learner.inherit(load_state(plan.inherit_from)["learner"])
         yield Log(self._description(device))
+        yield from self._notes()
 
     def _compile(self, device: torch.device) -> str:
         missing = missing_compiler(device)
@@ -149,6 +150,7 @@ class Pod:
             now = time.perf_counter()
             if now - reported_at >= PROGRESS_INTERVAL:
                 yield self._progress((self._env_steps - reported_steps) / (now - reported_at))
+                yield from self._notes()
                 reported_at, reported_steps = now, self._env_steps
             if now - saved_at >= self.plan.save_interval_seconds:
                 yield Saved(self._save(), self._env_steps, self._seconds())
@@ -156,6 +158,7 @@ class Pod:
         if self._env_steps > reported_steps:
             elapsed = time.perf_counter() - reported_at
             yield self._progress((self._env_steps - reported_steps) / max(elapsed, 1e-9))
+            yield from self._notes()
         yield from self._end()
 
     def _ask(self) -> Directive:
@@ -177,6 +180,11 @@ class Pod:
 
     def _seconds(self) -> float:
         return self._seconds_before + time.perf_counter() - self._began
+
+    def _notes(self) -> Iterator[Log]:
+        """What the environments have to say."""
+        assert self._env is not None
+        return map(Log, self._env.notes())
 
     def _progress(self, env_steps_per_second: float) -> Progress:
         losses = self.learner.metrics()

@@ -15,9 +15,9 @@ from podracer_core.envs.allowed import allowed_packages
 from podracer_core.envs.spaces import SpaceInfo, box, check_spaces, discrete
 from podracer_core.errors import EnvError, UnknownEnvironmentError
 
-Backend = Literal["batched", "mujoco", "gymnasium"]
+Backend = Literal["batched", "mujoco", "mujoco-warp", "gymnasium"]
 """batched: our own arrays for all environments at once; mujoco: MuJoCo's threaded batch, under Gymnasium's rules;
-gymnasium: the registered environment, many times."""
+mujoco-warp: the same on a GPU; gymnasium: the registered environment, many times."""
 
 
 ActionKind = Literal["discrete", "multidiscrete", "continuous"]
@@ -108,7 +108,7 @@ def _locomotion(env_id: str, observations: int, actions: int, bound: float = 1.0
     }
     fields: dict[str, Any] = {
         "kind": "locomotion",
-        "backends": ("mujoco", "gymnasium"),
+        "backends": ("mujoco", "mujoco-warp", "gymnasium"),
         "max_episode_steps": 1000,
         "solved_score": None,
         "default_env_steps": 1_000_000,

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from podracer_core.envs.backends import refuse_other_state
 from podracer_core.envs.catalogue import CATALOGUE
 from podracer_core.envs.locomotion_physics import BatchPhysics, FeltPhysics, FloatArray, IntArray, PhysicsError
 from podracer_core.envs.locomotion_rules import RULES
@@ -24,7 +25,7 @@ from podracer_core.errors import EnvironmentCrashedError
 
 MODELS = Path(gymnasium.envs.mujoco.__file__).parent / "assets"
 
-_PLACES = {"torso": ("xpos",), "mass": ("xipos",), "joint": ()}
+PLACES = {"torso": ("xpos",), "mass": ("xipos",), "joint": ()}
 """The field that tells where the bodies are, [num_envs, bodies, 3]."""
 
 
@@ -32,10 +33,16 @@ class Locomotion(VectorEnv):
     """`num_envs` bodies of one kind, on as many threads as torch has when this is made.
 
     threads: how many, where it is to be another number
+    note: what `notes` tells, once: why no faster backend was taken
     """
 
     def __init__(
-        self, env_id: str, num_envs: int, device: torch.device | str = "cpu", threads: int | None = None
+        self,
+        env_id: str,
+        num_envs: int,
+        device: torch.device | str = "cpu",
+        threads: int | None = None,
+        note: str = "",
     ) -> None:
         entry = CATALOGUE[env_id]
         self.env_id, self.num_envs, self.device = env_id, num_envs, torch.device(device)
@@ -49,13 +56,14 @@ class Locomotion(VectorEnv):
         self._seconds_per_step: float = self._model.opt.timestep * self._rules.frame_skip
         self._mass: FloatArray = self._model.body_mass / self._model.body_mass.sum()
         self.threads = min(num_envs, threads or torch.get_num_threads())
-        fields = (*(field for field, _ in self._rules.derived), *_PLACES[self._rules.forward_of])
+        fields = (*(field for field, _ in self._rules.derived), *PLACES[self._rules.forward_of])
         physics = FeltPhysics if "cfrc_ext" in fields else BatchPhysics
         self._physics: FeltPhysics | BatchPhysics = physics(self._model, num_envs, self.threads, fields)
         self._x = np.zeros(num_envs)
         self._obs = np.zeros((num_envs, self.observation_dim), np.float32)
         self._elapsed = np.zeros(num_envs, np.int64)
         self._generators = [np.random.default_rng(0)] * num_envs
+        self._notes = [note] if note else []
 
     def reset(self, seed: int) -> Tensor:
         seeds = np.random.SeedSequence([seed]).generate_state(self.num_envs)
@@ -75,6 +83,10 @@ class Locomotion(VectorEnv):
         obs, last_obs = self._give(self._obs), self._give(final_obs)
         return Step(obs, self._give(reward), self._give(terminated), self._give(truncated), last_obs)
 
+    def notes(self) -> list[str]:
+        notes, self._notes = self._notes, []
+        return notes
+
     def state(self) -> dict[str, Tensor]:
         return {
             "physics": torch.from_numpy(self._physics.state()),
@@ -85,6 +97,7 @@ class Locomotion(VectorEnv):
         }
 
     def load_state(self, state: dict[str, Tensor]) -> Tensor:
+        refuse_other_state(state, "physics")
         self._physics.load_state(state["physics"].numpy())
         self._x, self._obs = state["x"].numpy().copy(), state["obs"].numpy().copy()
         self._elapsed = state["elapsed"].numpy().copy()

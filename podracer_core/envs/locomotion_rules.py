@@ -1,6 +1,7 @@
 """Ant, Humanoid, HalfCheetah, Hopper, Walker2d and Swimmer as Gymnasium's ids have them: what is seen, paid, ended.
 
-A rule holds for any number of environments: its functions take arrays whose first axis is the environment.
+A rule holds for any number of environments, of numpy arrays and of torch tensors alike: its functions take either,
+whose first axis is the environment, and use only methods and operators that both have.
 The numbers are the defaults of gymnasium.envs.mujoco, v4 and v5; tests hold every step to Gymnasium's own.
 """
 
@@ -12,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-Healthy = Callable[[FloatArray, FloatArray], BoolArray]
+Array = Any
+"""A numpy array or a torch tensor."""
+Healthy = Callable[[Array, Array], Array]
 """qpos [n, nq], qvel [n, nv] -> [n]: whether a body stands; an episode ends where it does not."""
 
 
@@ -56,55 +58,54 @@ class Rules:
 
     def observe(self, qpos: FloatArray, qvel: FloatArray, derived: dict[str, FloatArray]) -> npt.NDArray[np.float32]:
         """[n, observation_dim]"""
-        velocity = qvel if self.velocity_clip is None else np.clip(qvel, -self.velocity_clip, self.velocity_clip)
-        parts = [qpos[:, self.unseen :], velocity]
-        for field, left_out in self.derived:
-            rows = derived[field][:, left_out:]
-            if field == "cfrc_ext" and self.contact_clip is not None:
-                rows = np.clip(rows, -self.contact_clip, self.contact_clip)
-            parts.append(rows.reshape(len(qpos), -1))
+        parts = self.observed(qpos, qvel, derived)
         obs: npt.NDArray[np.float32] = np.concatenate(parts, axis=1, dtype=np.float32, casting="same_kind")
         return obs
 
-    def reward(
-        self, x_velocity: FloatArray, ctrl: FloatArray, healthy: BoolArray, contacts: FloatArray | None
-    ) -> FloatArray:
+    def observed(self, qpos: Array, qvel: Array, derived: dict[str, Array]) -> list[Array]:
+        """What an observation is made of, in its order, [n, ...] each."""
+        limit = self.velocity_clip
+        parts = [qpos[:, self.unseen :], qvel if limit is None else qvel.clip(-limit, limit)]
+        for field, left_out in self.derived:
+            rows = derived[field][:, left_out:]
+            if field == "cfrc_ext" and self.contact_clip is not None:
+                rows = rows.clip(-self.contact_clip, self.contact_clip)
+            parts.append(rows.reshape(len(qpos), -1))
+        return parts
+
+    def reward(self, x_velocity: Array, ctrl: Array, healthy: Array, contacts: Array | None) -> Array:
         """[n]; ctrl [n, action_dim] as given, also beyond the bounds; contacts: cfrc_ext [n, bodies, 6]"""
-        reward: FloatArray = self.forward_weight * x_velocity - self.control_cost * np.square(ctrl).sum(1)
+        reward = self.forward_weight * x_velocity - self.control_cost * (ctrl * ctrl).sum(1)
         if self.healthy_reward:
             reward += self.healthy_reward * (healthy | self.paid_at_the_end)
         if self.contact_cost and contacts is not None:
             if self.contact_clip is not None:
-                contacts = np.clip(contacts, -self.contact_clip, self.contact_clip)
-            cost = self.contact_cost * np.square(contacts).sum((1, 2))
-            reward -= np.minimum(cost, self.contact_cost_limit)
+                contacts = contacts.clip(-self.contact_clip, self.contact_clip)
+            cost = self.contact_cost * (contacts * contacts).sum((1, 2))
+            reward -= cost.clip(None, self.contact_cost_limit)
         return reward
 
 
-def _ant_stands(qpos: FloatArray, qvel: FloatArray) -> BoolArray:
-    finite = np.isfinite(qpos).all(1) & np.isfinite(qvel).all(1)
-    stands: BoolArray = finite & (qpos[:, 2] >= 0.2) & (qpos[:, 2] <= 1.0)
-    return stands
+def _ant_stands(qpos: Array, qvel: Array) -> Array:
+    finite = (abs(qpos) < np.inf).all(1) & (abs(qvel) < np.inf).all(1)
+    return finite & (qpos[:, 2] >= 0.2) & (qpos[:, 2] <= 1.0)
 
 
-def _humanoid_stands(qpos: FloatArray, qvel: FloatArray) -> BoolArray:
+def _humanoid_stands(qpos: Array, qvel: Array) -> Array:
     return _between(qpos[:, 2], 1.0, 2.0)
 
 
-def _hopper_stands(qpos: FloatArray, qvel: FloatArray) -> BoolArray:
+def _hopper_stands(qpos: Array, qvel: Array) -> Array:
     calm = _between(qpos[:, 2:], -100.0, 100.0).all(1) & _between(qvel, -100.0, 100.0).all(1)
-    stands: BoolArray = calm & _between(qpos[:, 1], 0.7, np.inf) & _between(qpos[:, 2], -0.2, 0.2)
-    return stands
+    return calm & _between(qpos[:, 1], 0.7, np.inf) & _between(qpos[:, 2], -0.2, 0.2)
 
 
-def _walker_stands(qpos: FloatArray, qvel: FloatArray) -> BoolArray:
-    stands: BoolArray = _between(qpos[:, 1], 0.8, 2.0) & _between(qpos[:, 2], -1.0, 1.0)
-    return stands
+def _walker_stands(qpos: Array, qvel: Array) -> Array:
+    return _between(qpos[:, 1], 0.8, 2.0) & _between(qpos[:, 2], -1.0, 1.0)
 
 
-def _between(values: FloatArray, low: float, high: float) -> BoolArray:
-    between: BoolArray = (low < values) & (values < high)
-    return between
+def _between(values: Array, low: float, high: float) -> Array:
+    return (low < values) & (values < high)
 
 
 _ANT = Rules(

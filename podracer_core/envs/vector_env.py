@@ -6,7 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from podracer_core.envs.catalogue import CATALOGUE, ActionKind, refuse_missing_packages, refuse_module_id
+from podracer_core.envs.backends import best_backend, refuse_backend
+from podracer_core.envs.catalogue import ActionKind, Backend, refuse_missing_packages, refuse_module_id
 
 
 class Step(NamedTuple):
@@ -71,27 +72,40 @@ class VectorEnv(ABC):
     def load_state(self, state: dict[str, Tensor]) -> Tensor:
         """Goes on from the `state()` of an environment of this id and size. Returns obs, as `reset` does."""
 
+    def notes(self) -> list[str]:
+        """What its user should know and was not told before, in sentences. May wait for the device."""
+        return []
+
     @abstractmethod
     def close(self) -> None:
         """Frees what the environment holds, its processes included. May be called twice."""
 
 
-def make_vector_env(env_id: str, num_envs: int, device: torch.device | str = "cpu") -> VectorEnv:
-    """The fastest backend for `env_id`: batched where the catalogue has that, else Gymnasium's own.
+def make_vector_env(
+    env_id: str, num_envs: int, device: torch.device | str = "cpu", backend: Backend | None = None
+) -> VectorEnv:
+    """`env_id` on the backend that is fastest there, or on `backend`, one of its entry in the catalogue.
 
-    Raises UnknownEnvironmentError, UnsupportedSpaceError, EnvError (a package is missing).
+    Raises UnknownEnvironmentError, UnsupportedSpaceError, EnvError (a package is missing, another backend's id).
     """
     refuse_module_id(env_id)
-    backend = CATALOGUE[env_id].backends[0] if env_id in CATALOGUE else "gymnasium"
+    device, note = torch.device(device), ""
+    if backend is None:
+        backend, note = best_backend(env_id, num_envs, device.type)
+    refuse_backend(env_id, backend)
     if backend == "batched":
         from podracer_core.envs.classic_control import ClassicControl
 
-        return ClassicControl(env_id, num_envs, torch.device(device))
+        return ClassicControl(env_id, num_envs, device)
     if backend == "mujoco":
         refuse_missing_packages(env_id)
         from podracer_core.envs.locomotion import Locomotion
 
-        return Locomotion(env_id, num_envs, torch.device(device))
+        return Locomotion(env_id, num_envs, device, note=note)
+    if backend == "mujoco-warp":
+        from podracer_core.envs.locomotion_warp import WarpLocomotion
+
+        return WarpLocomotion(env_id, num_envs, device)
     from podracer_core.envs.gymnasium_env import GymnasiumVectorEnv
 
-    return GymnasiumVectorEnv(env_id, num_envs, torch.device(device))
+    return GymnasiumVectorEnv(env_id, num_envs, device)

@@ -12,6 +12,7 @@ from safetensors import safe_open
 
 from podracer_core import load_agent
 from podracer_core.agents.training_state import load_state
+from podracer_core.envs.backends import Choice
 from podracer_core.pod import Pod
 from podracer_core.progress import Directive, Log, Outcome, PodResult, Progress, Saved
 from tests.core.making import make_plan, run_pod
@@ -66,6 +67,14 @@ def test_the_same_plan_gives_the_same_curve_score_and_agent(env_id: str, tmp_pat
     assert first_result.evaluation == second_result.evaluation
     ours, theirs = weights(first_result), weights(second_result)
     assert all((ours[name] == theirs[name]).all() for name in ours)
+
+
+def test_what_an_environment_has_to_say_is_logged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    choice = Choice("mujoco", "CPU threads step Hopper-v5, because.")
+    monkeypatch.setattr("podracer_core.envs.vector_env.best_backend", lambda *args: choice)
+    messages, result = run_pod(make_plan(tmp_path, "Hopper-v5", num_envs=4, env_steps=1024, eval_episodes=1))
+    assert result.outcome is Outcome.FINISHED
+    assert [message.text for message in messages if isinstance(message, Log)].count(choice.note) == 1
 
 
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1"])

@@ -215,9 +215,31 @@ def test_making_a_body_leaves_no_file_and_no_word(tmp_path: Path) -> None:
 def test_checking_a_body_imports_nothing_heavy() -> None:
     script = (
         "import sys; from podracer_core.envs.catalogue import environment_check; environment_check('Ant-v5')\n"
-        "assert not {'torch', 'gymnasium', 'mujoco'} & set(sys.modules)"
+        "assert not {'torch', 'gymnasium', 'mujoco', 'warp'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(__file__).parents[3])
+
+
+@pytest.mark.parametrize("env_id", RULES)
+def test_the_rules_are_the_same_for_tensors_as_for_arrays(env_id: str) -> None:
+    """From places about the model's own, so that some stand and some do not."""
+    env, rules, rng, n = Locomotion(env_id, 1), RULES[env_id], np.random.default_rng(0), 200
+    env.reset(0)
+    physics = env._physics
+    qpos, qvel = (values + rng.normal(0, 0.2, (n, values.shape[1])) for values in (physics.qpos, physics.qvel))
+    fields = {name: rng.normal(0, 2, (n, *values.shape[1:])) for name, values in physics.fields.items()}
+    velocity, ctrl = rng.normal(0, 3, n), rng.normal(0, 1, (n, env.action_dim))
+    healthy = rules.healthy(qpos, qvel) if rules.healthy else np.ones(n, np.bool_)
+    reward = rules.reward(velocity, ctrl, healthy, fields.get("cfrc_ext"))
+    obs = rules.observe(qpos, qvel, fields)
+    place, speed = torch.from_numpy(qpos), torch.from_numpy(qvel)
+    tensors = {name: torch.from_numpy(values) for name, values in fields.items()}
+    standing = rules.healthy(place, speed) if rules.healthy else torch.ones(n, dtype=torch.bool)
+    paid = rules.reward(torch.from_numpy(velocity), torch.from_numpy(ctrl), standing, tensors.get("cfrc_ext"))
+    np.testing.assert_array_equal(standing.numpy(), healthy)
+    np.testing.assert_allclose(paid.numpy(), reward, rtol=1e-12)
+    np.testing.assert_array_equal(torch.cat(rules.observed(place, speed, tensors), 1).float().numpy(), obs)
+    assert not rules.healthy or 0 < healthy.sum() < n
 
 
 def test_ppo_learns_to_stand_longer_and_hop() -> None:
