@@ -26,6 +26,7 @@ from podracer_core.hyperparameters import (
     algorithm_problem,
     batch_problem,
     complete,
+    observation_problem,
 )
 from podracer_core.limits import MOST_EPISODE_STEPS, most_threads
 from podracer_core.progress import Directive, Evaluation, Log, Outcome, PodResult, Progress
@@ -148,10 +149,14 @@ def _plan(options: argparse.Namespace, directory: str) -> PodPlan:
     target = options.target_score
     if target is not None and entry.max_score is not None and target > entry.max_score:
         raise CommandError(f"--target-score {target:g} can never be met: {entry.id} gives at most {entry.max_score:g}.")
-    hyperparameters = _hyperparameters(options.algorithm, entry.id, options.set)
+    hyperparameters = _hyperparameters(options.algorithm, entry, options.set)
     misfit = algorithm_problem(options.algorithm, entry.action_kind)
     if misfit:
         raise CommandError(f"The algorithm {misfit}.")
+    space = entry.observation_space
+    blind = observation_problem(options.algorithm, hyperparameters.model_dump(), kind=space.kind, image=space.is_image)
+    if blind:
+        raise CommandError(f"{blind[0] or 'The algorithm'} {blind[1]}.")
     num_envs = options.num_envs or catalogue.default_num_envs(entry.id, options.algorithm)
     if num_envs > 65_536:
         raise CommandError(f"--num-envs {num_envs} is too many; at most 65536.")
@@ -177,7 +182,7 @@ def _plan(options: argparse.Namespace, directory: str) -> PodPlan:
     )
 
 
-def _hyperparameters(algorithm: str, env_id: str, assignments: list[str]) -> Hyperparameters:
+def _hyperparameters(algorithm: str, entry: catalogue.CatalogueEntry, assignments: list[str]) -> Hyperparameters:
     """The environment's tuned values with `NAME=VALUE` assignments on top."""
     if algorithm in NOT_BUILT:
         raise CommandError(f"The algorithm {algorithm!r} is not built yet; available: {', '.join(ALGORITHMS)}.")
@@ -190,7 +195,10 @@ def _hyperparameters(algorithm: str, env_id: str, assignments: list[str]) -> Hyp
             raise CommandError(f"--set takes NAME=VALUE, such as learning_rate=3e-4; got {assignment!r}.")
         given[name.strip()] = value.strip()
     try:
-        return complete(algorithm, catalogue.default_hyperparameters(env_id, algorithm), given)
+        tuned = catalogue.default_hyperparameters(entry.id, algorithm) | catalogue.image_hyperparameters(
+            entry, algorithm
+        )
+        return complete(algorithm, tuned, given)
     except ValidationError as error:
         raise CommandError(_hyperparameter_problem(algorithm, error.errors()[0])) from None
 
@@ -308,12 +316,12 @@ def _evaluate(options: argparse.Namespace) -> int:
     import numpy as np
 
     from podracer_core.checkpoint import load_agent
-    from podracer_core.envs.spaces import make_single
+    from podracer_core.envs.wrapped import make_env
     from podracer_core.tournament.statistics import summarise
 
     agent = load_agent(options.agent)
     catalogue.environment_check(agent.env_id)
-    env = make_single(agent.env_id)
+    env = make_env(agent.metadata)
     returns, lengths = [], []
     for seed in np.random.SeedSequence(options.seed).generate_state(options.episodes):
         episodic_return, length = _episode(env, agent, int(seed))

@@ -35,6 +35,8 @@ class PPOHyperparameters(_Algorithm):
     norm_adv: bool = Field(True, description="normalise advantages per minibatch")
     norm_obs: bool = Field(False, description="normalise observations by their running mean and deviation")
     norm_reward: bool = Field(False, description="scale rewards by the running deviation of the return")
+    clip_reward: bool = Field(False, description="learn from the sign of each reward alone")
+    frame_stack: int = Field(1, ge=1, le=64, description="latest observations that the agent sees at once")
     hidden_size: int = Field(64, ge=1, le=8_192, description="units per hidden layer")
     num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
     activation: Activation = Field("tanh", description="between the layers")
@@ -55,6 +57,8 @@ class A2CHyperparameters(_Algorithm):
     norm_adv: bool = Field(False, description="normalise advantages per batch")
     norm_obs: bool = Field(False, description="normalise observations by their running mean and deviation")
     norm_reward: bool = Field(False, description="scale rewards by the running deviation of the return")
+    clip_reward: bool = Field(False, description="learn from the sign of each reward alone")
+    frame_stack: int = Field(1, ge=1, le=64, description="latest observations that the agent sees at once")
     hidden_size: int = Field(64, ge=1, le=8_192, description="units per hidden layer")
     num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
     activation: Activation = Field("tanh", description="between the layers")
@@ -88,6 +92,8 @@ class DQNHyperparameters(_Algorithm):
     )
     max_grad_norm: float = Field(10.0, gt=0, le=1e6, description="gradients longer than this are scaled down")
     norm_obs: bool = Field(False, description="normalise observations by their running mean and deviation")
+    clip_reward: bool = Field(False, description="learn from the sign of each reward alone")
+    frame_stack: int = Field(1, ge=1, le=64, description="latest observations that the agent sees at once")
     hidden_size: int = Field(64, ge=1, le=8_192, description="units per hidden layer")
     num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
     activation: Activation = Field("relu", description="between the layers")
@@ -169,7 +175,7 @@ ACTION_KINDS: dict[str, tuple[str, ...]] = {
 }
 """The kinds of actions that each algorithm can choose."""
 
-ARCHITECTURE = frozenset({"hidden_size", "num_layers", "activation", "norm_obs", "dueling", "optimizer"})
+ARCHITECTURE = frozenset({"hidden_size", "num_layers", "activation", "norm_obs", "dueling", "optimizer", "frame_stack"})
 """Change the network's or the optimizer's tensors, so an agent that inherits weights keeps its parent's values."""
 
 DISCOUNTS = frozenset({"gamma", "gae_lambda"})
@@ -202,6 +208,23 @@ def algorithm_problem(algorithm: str, action_kind: str) -> str | None:
         return None
     fitting = ", ".join(name for name, kinds in ACTION_KINDS.items() if action_kind in kinds)
     return f"{algorithm} cannot choose {action_kind} actions, which this environment has; those that can: {fitting}"
+
+
+def observation_problem(
+    algorithm: str, values: Mapping[str, Value], *, kind: str, image: bool
+) -> tuple[str | None, str] | None:
+    """The hyperparameter at fault, None for the algorithm itself, and why it cannot see what the environment shows.
+
+    kind: of the observation space; image: whether it holds images
+    """
+    if image and "frame_stack" not in values:
+        seeing = ", ".join(name for name, model in ALGORITHMS.items() if "frame_stack" in model.model_fields)
+        return None, f"{algorithm} cannot see images, which this environment shows; those that can: {seeing}"
+    if image and values["norm_obs"]:
+        return "norm_obs", "is for vectors; images are brought to 0 .. 1 as they are, so leave it off"
+    if int(values.get("frame_stack", 1)) > 1 and kind != "box":
+        return "frame_stack", f"stacks observations of a Box; this environment shows a {kind.title()}"
+    return None
 
 
 def batch_problem(values: Mapping[str, Value], num_envs: int) -> tuple[str, str] | None:

@@ -9,16 +9,26 @@ from typing import Any
 import numpy as np
 import torch
 
+from podracer_core.agents.convolution import layers_of
 from podracer_core.agents.learner import State
 from podracer_core.agents.learners import LEARNERS
 from podracer_core.agents.training_state import load_state, save_state
 from podracer_core.checkpoint import OBS_CLIP, save_agent
 from podracer_core.device import resolve_device
 from podracer_core.envs.catalogue import environment_check
+from podracer_core.envs.image import Image
+from podracer_core.envs.spaces import stacked
 from podracer_core.envs.vector_env import VectorEnv, make_vector_env
+from podracer_core.envs.wrapped import wrapping_of
 from podracer_core.errors import CheckpointError, DivergedError, PodracerError, SpecError
 from podracer_core.evaluator import Evaluator
-from podracer_core.hyperparameters import Hyperparameters, algorithm_problem, batch_problem, complete
+from podracer_core.hyperparameters import (
+    Hyperparameters,
+    algorithm_problem,
+    batch_problem,
+    complete,
+    observation_problem,
+)
 from podracer_core.progress import (
     Directive,
     Evaluation,
@@ -93,12 +103,17 @@ class Pod:
         if problem:
             raise SpecError([problem])
         Path(plan.directory).mkdir(parents=True, exist_ok=True)
-        self._env = make_vector_env(plan.env_id, plan.num_envs, device)
+        frame_stack = _frame_stack(hyperparameters)
+        self._env = make_vector_env(plan.env_id, plan.num_envs, device, frame_stack)
+        values, sees_images = hyperparameters.model_dump(), self._env.image is not None
+        blind = observation_problem(plan.algorithm, values, kind="box", image=sees_images)
+        if blind:
+            raise SpecError([(blind[0] or "algorithm", blind[1])])
         misfit = algorithm_problem(plan.algorithm, self._env.action_kind)
         if misfit:
             raise SpecError([("algorithm", misfit)])
         self.learner = LEARNERS[plan.algorithm](self._env, hyperparameters, plan.seed)
-        self._evaluator = Evaluator(plan.env_id, device)
+        self._evaluator = Evaluator(plan.env_id, device, frame_stack)
         self.watch = TargetWatch(plan.target_score, window=min(max(2 * plan.num_envs, 10), 100))
         if plan.resume_from:
             self._load(load_state(plan.resume_from))
@@ -116,8 +131,18 @@ class Pod:
         layers = " x ".join([str(hp.hidden_size)] * hp.num_layers) or "none"
         return (
             f"Training {plan.algorithm} on {plan.env_id} {start}: {plan.num_envs} environments on {device}, "
-            f"{plan.threads} thread{'s' if plan.threads > 1 else ''}, hidden layers {layers}, {hp.activation}."
+            f"{plan.threads} thread{'s' if plan.threads > 1 else ''}, {self._filters()}hidden layers {layers}, "
+            f"{hp.activation}."
         )
+
+    def _filters(self) -> str:
+        assert self._env is not None
+        if self._env.image is None:
+            return ""
+        filters = ", ".join(
+            f"{layer.outputs} {' x '.join(map(str, layer.kernel))}" for layer in layers_of(self._env.image)
+        )
+        return f"images {' x '.join(map(str, self._env.image.shape))}, filters {filters}, "
 
     # The round
 
@@ -315,13 +340,16 @@ def agent_metadata(
 ) -> dict[str, Any]:
     """What a checkpoint says of its agent, as checkpoint.METADATA_KEYS lists it."""
     entry = environment_check(plan.env_id)
+    frame_stack = _frame_stack(hp)
+    wrapping = wrapping_of(plan.env_id, frame_stack)
+    image = entry.observation_space.image
     score = _score(evaluation)
     if score is not None:
         score["confirmation"] = _score(confirmation)
     return {
         "env_id": plan.env_id,
         "spaces": {
-            "observation": entry.observation_space.model_dump(mode="json"),
+            "observation": stacked(entry.observation_space, frame_stack).model_dump(mode="json"),
             "action": entry.action_space.model_dump(mode="json"),
         },
         "algorithm": plan.algorithm,
@@ -331,10 +359,21 @@ def agent_metadata(
             "num_layers": hp.num_layers,
             "activation": hp.activation,
             "obs_clip": OBS_CLIP,
+            **(_encoder(image.stacked(frame_stack)) if image else {}),
         },
+        "env_kwargs": wrapping.env_kwargs,
+        "wrappers": wrapping.wrappers,
         "score": score,
         "lineage": plan.lineage,
     }
+
+
+def _encoder(image: Image) -> dict[str, Any]:
+    return {"image": image._asdict(), "strides": [layer.stride for layer in layers_of(image)]}
+
+
+def _frame_stack(hp: Hyperparameters) -> int:
+    return int(getattr(hp, "frame_stack", 1))
 
 
 def _score(evaluation: Evaluation | None) -> dict[str, Any] | None:

@@ -11,7 +11,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from podracer_core.agents.networks import ACTIVATIONS, orthogonal, parameter_count
+from podracer_core.agents.networks import ACTIVATIONS, parameter_count
+from podracer_core.agents.orthogonal import orthogonal
 
 
 class Critics:

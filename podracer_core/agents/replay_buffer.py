@@ -88,9 +88,10 @@ class ReplayBuffer:
             running = running & (ended == 0) & (at != newest)
         return reward, discount, next_obs
 
-    def state(self) -> dict[str, Tensor]:
-        """On the CPU, at most MAX_STATE_BYTES."""
+    def state(self, num_steps: int | None = None) -> dict[str, Tensor]:
+        """On the CPU, at most MAX_STATE_BYTES, and the latest `num_steps` steps."""
         most = max(1, MAX_STATE_BYTES // (self._blocks[0].numel() * self._blocks.element_size()))
+        most = most if num_steps is None else min(most, num_steps)
         if self.size <= most:
             return {"blocks": self._blocks[: self.size].cpu().clone(), "position": torch.tensor(self._position)}
         latest = torch.arange(self._position - most, self._position, device=self._rows.device) % len(self._blocks)

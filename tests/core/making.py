@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from podracer_core.envs.catalogue import default_hyperparameters
+from podracer_core.envs.image import Image
 from podracer_core.envs.vector_env import Step, VectorEnv
 from podracer_core.hyperparameters import complete
 from podracer_core.pod import Pod
@@ -121,3 +122,31 @@ class CreditEnv(GuessEnv):
 
     def _see(self, at: Tensor) -> Tensor:
         return torch.nn.functional.one_hot(at, 3).float()
+
+
+class SideEnv(GuessEnv):
+    """Shows a bright square, left or right of the middle, on a noisy ground, and pays 1 for naming the side."""
+
+    env_id = "Side"
+    action_dim = 2
+    image = Image(1, 12, 12, channels_last=False, high=255.0)
+    observation_dim = 144
+
+    def reward(self, actions: Tensor) -> Tensor:
+        return (actions == self._side).float()
+
+    def _draw(self) -> Tensor:
+        draw = lambda high: torch.randint(high, (self.num_envs,), generator=self.generator)  # noqa: E731
+        self._side, row, column = draw(2), draw(9), draw(4)
+        self.obs = torch.randint(100, (self.num_envs, *self.image.shape), dtype=torch.uint8, generator=self.generator)
+        for index in range(self.num_envs):
+            left = int(column[index] + 6 * self._side[index])
+            self.obs[index, :, row[index] : row[index] + 3, left : left + 3] = 255
+        return self.obs
+
+    def state(self) -> dict[str, Tensor]:
+        return super().state() | {"side": self._side}
+
+    def load_state(self, state: dict[str, Tensor]) -> Tensor:
+        self._side = state["side"]
+        return super().load_state(state)

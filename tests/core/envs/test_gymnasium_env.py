@@ -27,7 +27,7 @@ from podracer_core.errors import (
 REAL_IDS = ["FrozenLake-v1", "Taxi-v4", "CliffWalking-v1", "Blackjack-v1", "CartPole-v1"]
 SAMPLES = [
     "Crashing", "CrashingReset", "Dying", "Slow", "StartsAtMinusOne", "Matrix",
-    "MultiDiscreteActions", "Unbounded", "Image", "Words",
+    "MultiDiscreteActions", "Unbounded", "Camera", "Cube", "CameraAndSpeed", "Words",
 ]  # fmt: skip
 
 
@@ -82,6 +82,14 @@ def test_every_step_equals_the_single_environments(make, env_id: str, processes:
     assert step.obs.dtype == step.reward.dtype == torch.float32
     for single in singles:
         single.close()
+
+
+def test_images_stay_bytes_and_come_once_where_no_episode_ends(make) -> None:
+    env = make("Camera", 3, processes=2)
+    assert env.reset(1).shape == (3, 3, 6, 7)
+    steps = [env.step(torch.zeros(3, dtype=torch.int64)) for _ in range(4)]
+    assert {step.obs.dtype for step in steps} == {torch.uint8}
+    assert [step.obs is step.final_obs for step in steps] == [True, True, True, False]
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -161,7 +169,8 @@ def test_continuous_actions_are_shaped_and_clipped_to_their_bounds(make) -> None
     [
         ("MultiDiscreteActions", r"MultiDiscreteActions-v0 has the action space MultiDiscrete\(\[2, 3\]\)"),
         ("Unbounded", r"Unbounded-v0 has an unbounded action space, Box\(2,\)"),
-        ("Image", r"Image-v0 observes images, Box\(96, 96, 3\); convolutional networks are not built yet"),
+        ("Cube", r"Cube-v0 observes images, Box\(6, 6, 6\), and nothing tells which axis"),
+        ("CameraAndSpeed", r"CameraAndSpeed-v0 observes Dict\(camera: .*, of which a part is an image"),
         ("Words", "Words-v0 has a Text space"),
     ],
 )
