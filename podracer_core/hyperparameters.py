@@ -210,6 +210,10 @@ def algorithm_problem(algorithm: str, action_kind: str) -> str | None:
     return f"{algorithm} cannot choose {action_kind} actions, which this environment has; those that can: {fitting}"
 
 
+def sees_images(algorithm: str) -> bool:
+    return "frame_stack" in ALGORITHMS[algorithm].model_fields
+
+
 def observation_problem(
     algorithm: str, values: Mapping[str, Value], *, kind: str, image: bool
 ) -> tuple[str | None, str] | None:
@@ -217,8 +221,8 @@ def observation_problem(
 
     kind: of the observation space; image: whether it holds images
     """
-    if image and "frame_stack" not in values:
-        seeing = ", ".join(name for name, model in ALGORITHMS.items() if "frame_stack" in model.model_fields)
+    if image and not sees_images(algorithm):
+        seeing = ", ".join(name for name in ALGORITHMS if sees_images(name))
         return None, f"{algorithm} cannot see images, which this environment shows; those that can: {seeing}"
     if image and values["norm_obs"]:
         return "norm_obs", "is for vectors; images are brought to 0 .. 1 as they are, so leave it off"

@@ -1,18 +1,23 @@
 """Plans and environments that several tests use."""
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from podracer_core.envs.catalogue import default_hyperparameters
+from podracer_core.envs.catalogue import CATALOGUE, default_hyperparameters
 from podracer_core.envs.image import Image
 from podracer_core.envs.vector_env import Step, VectorEnv
+from podracer_core.envs.wrapped import is_atari
 from podracer_core.hyperparameters import complete
 from podracer_core.pod import Pod
 from podracer_core.progress import PodMessage, PodResult
 from podracer_core.spec import PodPlan
+
+INSTALLED = [env_id for env_id in CATALOGUE if not is_atari(env_id) or importlib.util.find_spec("ale_py")]
+"""The catalogue's ids that can be played here; Atari is an extra."""
 
 
 def make_plan(folder: Path, env_id: str = "CartPole-v1", **changes: Any) -> PodPlan:

@@ -81,7 +81,10 @@ def test_entries_say_what_the_wrapped_environment_says(env_id: str) -> None:
 @with_games
 @pytest.mark.parametrize("algorithm", ["ppo", "dqn"])
 def test_a_pod_trains_on_pong_and_its_agent_plays_the_wrapped_game(algorithm: str, tmp_path: Path) -> None:
-    small = {"ppo": {"num_steps": 32, "num_epochs": 1}, "dqn": {"learning_starts": 64, "buffer_size": 512}}[algorithm]
+    small = {
+        "ppo": {"num_steps": 32, "num_epochs": 1},
+        "dqn": {"learning_starts": 64, "buffer_size": 512, "utd_ratio": 0.03},
+    }[algorithm]
     plan = make_plan(
         tmp_path, "ALE/Pong-v5", algorithm=algorithm, hyperparameters=small | {"hidden_size": 32}, num_envs=4,
         env_steps=10_000, eval_episodes=1,
@@ -94,7 +97,10 @@ def test_a_pod_trains_on_pong_and_its_agent_plays_the_wrapped_game(algorithm: st
     assert result.env_steps >= 300
     assert [message for message in messages if isinstance(message, Progress)]
     agent = load_agent(result.checkpoint_path)
-    assert [wrapper["name"] for wrapper in agent.metadata["wrappers"]] == ["AtariPreprocessing", "FrameStackObservation"]
+    assert [wrapper["name"] for wrapper in agent.metadata["wrappers"]] == [
+        "AtariPreprocessing",
+        "FrameStackObservation",
+    ]
     env = make_env(result.checkpoint_path)
     obs, _ = env.reset(seed=1)
     assert obs.shape == (4, 84, 84)
