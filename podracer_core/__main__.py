@@ -346,7 +346,8 @@ def _evaluate(options: argparse.Namespace) -> int:
 def _episode(env: Any, agent: Any, seed: int) -> tuple[float, int]:
     """One deterministic episode: its undiscounted return and its length."""
     obs, _ = env.reset(seed=seed)
-    most_steps = math.inf if env.spec.max_episode_steps else MOST_EPISODE_STEPS
+    bounded = catalogue.environment_check(agent.env_id).max_episode_steps is not None
+    most_steps = math.inf if bounded else MOST_EPISODE_STEPS
     episodic_return, length, ended = 0.0, 0, False
     while not ended:
         try:

@@ -45,6 +45,9 @@ from podracer_core.target_watch import TargetWatch
 PROGRESS_INTERVAL = 0.1
 """Seconds between two points of the curve, unless one iteration takes longer."""
 
+SAVE_SHARE = 20
+"""Saving takes at most this part of the time: a large replay buffer is written less often."""
+
 CHECKPOINT_NAME, STATE_NAME = "agent.safetensors", "state.pt"
 
 
@@ -148,6 +151,7 @@ class Pod:
 
     def _train(self) -> Iterator[PodMessage]:
         saved_at = reported_at = time.perf_counter()
+        save_cost = 0.0
         reported_steps = self._env_steps
         while self._remaining() > 0 and self._ask() is Directive.CONTINUE:
             if self.watch.due(self._env_steps):
@@ -164,9 +168,11 @@ class Pod:
             if now - reported_at >= PROGRESS_INTERVAL:
                 yield self._progress((self._env_steps - reported_steps) / (now - reported_at))
                 reported_at, reported_steps = now, self._env_steps
-            if now - saved_at >= self.plan.save_interval_seconds:
-                yield Saved(self._save(), self._env_steps, self._seconds())
-                saved_at = now
+            if now - saved_at >= max(self.plan.save_interval_seconds, SAVE_SHARE * save_cost):
+                path = self._save()
+                saved_at = time.perf_counter()
+                save_cost = saved_at - now
+                yield Saved(path, self._env_steps, self._seconds())
         if self._env_steps > reported_steps:
             elapsed = time.perf_counter() - reported_at
             yield self._progress((self._env_steps - reported_steps) / max(elapsed, 1e-9))

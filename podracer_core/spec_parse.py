@@ -96,7 +96,7 @@ def _with_defaults(data: Mapping[str, Any], entry: catalogue.CatalogueEntry | No
     if not filled.get("algorithms"):
         filled["algorithms"] = data.get("algorithms", [{"name": "ppo"}])
     if isinstance(filled["algorithms"], list):
-        parts = [_with_default_space(part, env_id) for part in filled["algorithms"]]
+        parts = [_with_default_space(part, entry) for part in filled["algorithms"]]
         filled["algorithms"] = [_with_image_defaults(part, entry) for part in parts]
     return filled
 
@@ -110,18 +110,22 @@ def _with_image_defaults(part: Any, entry: catalogue.CatalogueEntry) -> Any:
     return {**part, "search_space": {**values, **part["search_space"]}}
 
 
-def _with_default_space(part: Any, env_id: str) -> Any:
+def _with_default_space(part: Any, entry: catalogue.CatalogueEntry) -> Any:
     if not isinstance(part, Mapping) or "search_space" in part:
         return part
     name = part.get("name", "ppo")
     if not isinstance(name, str) or name not in ALGORITHMS:
         return part
-    return {**part, "search_space": default_search_space(name, env_id)}
+    return {**part, "search_space": default_search_space(name, entry)}
 
 
-def default_search_space(algorithm: str, env_id: str) -> dict[str, Any]:
+def default_search_space(algorithm: str, entry: catalogue.CatalogueEntry) -> dict[str, Any]:
     """What is searched when the user names nothing: those of SEARCHED that the algorithm has."""
-    tuned = complete(algorithm, catalogue.default_hyperparameters(env_id, algorithm)).model_dump()
+    known, shown = (
+        catalogue.default_hyperparameters(entry.id, algorithm),
+        catalogue.image_hyperparameters(entry, algorithm),
+    )
+    tuned = complete(algorithm, known, shown).model_dump()
     return {
         name: space_around(tuned[name]) for name, space_around in SEARCHED.items() if isinstance(tuned.get(name), float)
     }

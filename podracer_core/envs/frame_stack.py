@@ -13,13 +13,11 @@ class FrameStack(VectorEnv):
     """
 
     def __init__(self, env: VectorEnv, count: int) -> None:
-        self._env, self.frame_stack = env, count
-        self.env_id, self.num_envs, self.device = env.env_id, env.num_envs, env.device
-        self.observation_dim = env.observation_dim * count
+        self._env = env
+        for name in VectorEnv.__annotations__:
+            setattr(self, name, getattr(env, name))
+        self.frame_stack, self.observation_dim = count, env.observation_dim * count
         self.image = env.image.stacked(count) if env.image else None
-        self.action_kind, self.action_dim = env.action_kind, env.action_dim
-        self.action_low, self.action_high = env.action_low, env.action_high
-        self.max_episode_steps = env.max_episode_steps
         self._obs = torch.empty(0)
 
     def reset(self, seed: int) -> Tensor:

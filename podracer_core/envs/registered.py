@@ -31,7 +31,8 @@ def registered_spec(env_id: str) -> EnvSpec:
     refuse_module_id(env_id)
     if is_atari(env_id):
         refuse_missing_atari(env_id)
-        importlib.import_module("ale_py")  # upon which it registers its games
+        ale_py = importlib.import_module("ale_py")  # upon which it registers its games
+        ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # else every game announces itself
     elif env_id not in gymnasium.registry:
         import_allowed()
     refuse_unknown_id(env_id)

@@ -134,7 +134,7 @@ def environment_defaults(request: HttpRequest) -> JsonResponse:
         return JsonResponse({"error": message}, status=422)
     initial = forms.initial_of(spec.model_dump(mode="json"))
     # Of every algorithm: the page shows those that are chosen, and adds them as others are.
-    rows = [row for algorithm in ALGORITHMS for row in forms.default_rows(algorithm, env_id)]
+    rows = [row for algorithm in ALGORITHMS for row in forms.default_rows(algorithm, entry)]
     return JsonResponse(
         {
             "about": environment_about(entry),
