@@ -16,6 +16,8 @@ from podracer_core.envs.vector_env import Step
 from tests.core.making import GuessEnv
 
 CPU = torch.device("cpu")
+CAPACITY = 40
+"""Steps in a replay buffer."""
 
 
 class NoiseEnv(GuessEnv):
@@ -53,8 +55,9 @@ def play(env: FrameStack, store: FrameStore, buffer: ReplayBuffer, obs: Tensor, 
 def assert_replays(store: FrameStore, buffer: ReplayBuffer, seen: list[Any], position: int) -> None:
     """Every transition of the buffer, `seen` being the latest and `position` the next step's place."""
     count, num_envs = len(seen), buffer.num_envs
+    assert buffer.size == count
     for index, (obs, next_obs, reward) in enumerate(seen):
-        at = (position - count + index) % (len(buffer._blocks))
+        at = (position - count + index) % CAPACITY
         drawn = buffer.take(torch.arange(num_envs) + at * num_envs, 0.9)
         torch.testing.assert_close(drawn.reward, reward)
         assert torch.equal(store.take(drawn.obs), obs)
@@ -65,22 +68,22 @@ def assert_replays(store: FrameStore, buffer: ReplayBuffer, seen: list[Any], pos
 @settings(max_examples=25, deadline=None)
 @given(stack=st.integers(1, 4), num_steps=st.integers(1, 120), seed=st.integers(0, 99))
 def test_replayed_images_equal_those_seen(stack: int, num_steps: int, seed: int) -> None:
-    env, capacity = FrameStack(NoiseEnv(3), stack), 40
+    env = FrameStack(NoiseEnv(3), stack)
     assert env.image is not None
-    store = FrameStore(env.image, stack, capacity, 3, CPU)
-    buffer = ReplayBuffer(capacity * 3, 3, stack, 1, CPU)
+    store = FrameStore(env.image, stack, CAPACITY, 3, CPU)
+    buffer = ReplayBuffer(CAPACITY * 3, 3, stack, 1, CPU)
     obs = env.reset(seed)
     store.start(obs)
     seen = play(env, store, buffer, obs, num_steps)
-    assert_replays(store, buffer, seen[-capacity:], num_steps)
+    assert_replays(store, buffer, seen[-CAPACITY:], num_steps)
 
 
 def test_a_state_brings_back_the_latest_images_that_fit(monkeypatch: Any) -> None:
     monkeypatch.setattr(frame_store, "MAX_STATE_BYTES", 30 * 3 * 12)
-    env, capacity = FrameStack(NoiseEnv(3), 2), 40
+    env = FrameStack(NoiseEnv(3), 2)
     assert env.image is not None
-    stores = [FrameStore(env.image, 2, capacity, 3, CPU) for _ in range(2)]
-    buffers = [ReplayBuffer(capacity * 3, 3, 2, 1, CPU) for _ in range(2)]
+    stores = [FrameStore(env.image, 2, CAPACITY, 3, CPU) for _ in range(2)]
+    buffers = [ReplayBuffer(CAPACITY * 3, 3, 2, 1, CPU) for _ in range(2)]
     obs = env.reset(5)
     stores[0].start(obs)
     seen = play(env, stores[0], buffers[0], obs, 57)
@@ -92,4 +95,4 @@ def test_a_state_brings_back_the_latest_images_that_fit(monkeypatch: Any) -> Non
     buffers[1].load_state(buffers[0].state(kept))
     assert_replays(stores[1], buffers[1], seen[-kept:], kept)
     seen += play(env, stores[1], buffers[1], env._obs, 30)
-    assert_replays(stores[1], buffers[1], seen[-40:], kept + 30)
+    assert_replays(stores[1], buffers[1], seen[-CAPACITY:], kept + 30)

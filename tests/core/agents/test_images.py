@@ -81,7 +81,7 @@ def test_clipped_rewards_teach_and_whole_ones_are_reported(algorithm: str) -> No
     returns = [value for ended in episodes for value in ended.returns.tolist()]
     assert max(map(abs, returns)) > 20
     if isinstance(learner, DQN):
-        assert set(learner.buffer._blocks[: learner.buffer.size, :, 4].unique().tolist()) == {-1.0, 1.0}
+        assert set(learner.buffer.take(torch.arange(4 * learner.buffer.size), 0.9).reward.tolist()) == {-1.0, 1.0}
     else:
         assert set(learner._reward(learner._buffer).unique().tolist()) == {-1.0, 1.0}
 
