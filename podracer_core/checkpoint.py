@@ -10,7 +10,6 @@ and what comes out, flattened, is what the network sees; `network` then also has
 """
 
 import json
-import math
 import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,12 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib.stride_tricks import sliding_window_view
 from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from podracer_core.envs.image import Image
+from podracer_core.encoder import NumpyEncoder
 from podracer_core.envs.spaces import SpaceInfo, flatten_observation
 from podracer_core.errors import CheckpointError
 from podracer_core.files import write_atomically
@@ -99,9 +97,7 @@ class Agent:
         count = metadata["network"]["num_layers"] + 1
         self._layers = [(tensors[f"{name}.{i}.weight"].T, tensors[f"{name}.{i}.bias"]) for i in range(count)]
         self._scale, self._shift = tensors.get("obs.scale"), tensors.get("obs.shift")
-        image = metadata["network"].get("image")
-        self._image = Image(**image) if image else None
-        self._convolutions = _convolutions(tensors, metadata["network"].get("strides", []))
+        self._encoder = NumpyEncoder.read(tensors, metadata["network"])
 
     def act(self, obs: Any) -> Any:
         """The most likely action for one observation or a batch, as numpy, ready for Gymnasium's `step`.
@@ -111,17 +107,8 @@ class Agent:
         Raises ValueError where `obs` is not of the observation space.
         """
         rows, single = _rows(self.observation_space, _to_numpy(obs))
-        actions = self._to_env(self._forward(self._encode(rows) if self._image else rows))
+        actions = self._to_env(self._forward(self._encoder.forward(rows) if self._encoder else rows))
         return actions[0] if single else actions  # an int64 or an array of the Box's shape
-
-    def _encode(self, rows: Array) -> Array:
-        """Images flattened as they came, [batch, pixels], to the encoder's features [batch, features]."""
-        assert self._image is not None
-        batch = rows.reshape(len(rows), *self.observation_space.shape)
-        x = self._image.channels_first(batch) * np.float32(1 / self._image.high)
-        for weight, bias, stride in self._convolutions:
-            x = convolve(x, weight, bias, stride)
-        return x.reshape(len(x), -1)
 
     def _forward(self, rows: Array) -> Array:
         if self._scale is not None and self._shift is not None:
@@ -139,19 +126,6 @@ class Agent:
         scaled = (low + high) / 2 + self._squash(out) * (high - low) / 2
         bounded: Array = np.clip(scaled.astype(space.dtype), low.astype(space.dtype), high.astype(space.dtype))
         return bounded.reshape(len(out), *space.shape)
-
-
-def _convolutions(tensors: Mapping[str, Array], strides: list[int]) -> list[tuple[Array, Array, int]]:
-    return [(tensors[f"encoder.{i}.weight"], tensors[f"encoder.{i}.bias"], int(s)) for i, s in enumerate(strides)]
-
-
-def convolve(x: Array, weight: Array, bias: Array, stride: int) -> Array:
-    """A convolution without padding, and a ReLU. x: [batch, inputs, height, width]; weight: [outputs, inputs, h, w]"""
-    windows = sliding_window_view(x, weight.shape[2:], (2, 3))[:, :, ::stride, ::stride]
-    batch, inputs, rows, columns, *kernel = windows.shape
-    patches = windows.transpose(0, 2, 3, 1, 4, 5).reshape(batch * rows * columns, inputs * math.prod(kernel))
-    out = np.maximum(patches @ weight.reshape(len(weight), -1).T + bias, 0)
-    return np.ascontiguousarray(out.reshape(batch, rows, columns, -1).transpose(0, 3, 1, 2))
 
 
 def save_agent(path: str | Path, tensors: Mapping[str, Array], metadata: Mapping[str, Any]) -> None:
@@ -244,8 +218,9 @@ def _check_tensors(tensors: Mapping[str, Array], metadata: Mapping[str, Any]) ->
     """Raises ValueError or KeyError unless the policy's tensors fit the spaces and hold finite numbers."""
     network, spaces = metadata["network"], metadata["spaces"]
     inputs = SpaceInfo.model_validate(spaces["observation"]).flat_dim
-    if network.get("image"):
-        inputs = _check_encoder(tensors, Image(**network["image"]), network["strides"], inputs)
+    encoder = NumpyEncoder.read(tensors, network)
+    if encoder:
+        inputs = encoder.features(inputs)
     outputs = SpaceInfo.model_validate(spaces["action"]).flat_dim
     sizes = [inputs, *[network["hidden_size"]] * network["num_layers"], outputs]
     if network["activation"] not in ACTIVATIONS:
@@ -260,20 +235,6 @@ def _check_tensors(tensors: Mapping[str, Array], metadata: Mapping[str, Any]) ->
     for name, tensor in tensors.items():
         if not np.isfinite(tensor).all():
             raise ValueError(f"tensor {name!r} holds NaN or infinity")
-
-
-def _check_encoder(tensors: Mapping[str, Array], image: Image, strides: list[int], pixels: int) -> int:
-    """The number of its features. Raises ValueError or KeyError unless its layers fit the image and one another."""
-    if math.prod(image.shape) != pixels or not image.high > 0 or not strides or min(strides) < 1:
-        raise ValueError(f"images of {pixels} pixels are not {image}, strides {strides}")
-    shape = image.shape
-    for index, (weight, bias, stride) in enumerate(_convolutions(tensors, strides)):
-        outputs, inputs, *kernel = weight.shape
-        sides = [(n - size) // stride + 1 for n, size in zip(shape[1:], kernel, strict=True)]
-        if inputs != shape[0] or bias.shape != (outputs,) or min(sides) < 1:
-            raise ValueError(f"layer {index} of the encoder, {weight.shape}, does not fit what comes before, {shape}")
-        shape = (outputs, sides[0], sides[1])
-    return math.prod(shape)
 
 
 def _one_line(error: Exception) -> str:

@@ -46,7 +46,7 @@ PROGRESS_INTERVAL = 0.1
 """Seconds between two points of the curve, unless one iteration takes longer."""
 
 SAVE_SHARE = 20
-"""Saving takes at most this part of the time: a large replay buffer is written less often."""
+"""Saves that take seconds, of a large replay buffer, take at most this part of the time."""
 
 CHECKPOINT_NAME, STATE_NAME = "agent.safetensors", "state.pt"
 
@@ -168,7 +168,8 @@ class Pod:
             if now - reported_at >= PROGRESS_INTERVAL:
                 yield self._progress((self._env_steps - reported_steps) / (now - reported_at))
                 reported_at, reported_steps = now, self._env_steps
-            if now - saved_at >= max(self.plan.save_interval_seconds, SAVE_SHARE * save_cost):
+            dear = SAVE_SHARE * save_cost if save_cost >= 1 else 0.0
+            if now - saved_at >= max(self.plan.save_interval_seconds, dear):
                 path = self._save()
                 saved_at = time.perf_counter()
                 save_cost = saved_at - now

@@ -14,6 +14,7 @@ class Axes(NamedTuple):
     height: int
     width: int
     channels_last: bool
+    frames: int = 1
 
 
 def axes_of(shape: tuple[int, ...]) -> Axes | None:
@@ -27,9 +28,9 @@ def axes_of(shape: tuple[int, ...]) -> Axes | None:
         return None
     frames, (first, middle, last) = math.prod(shape[:-3]), shape[-3:]
     if last < min(first, middle):
-        return Axes(frames * last, first, middle, channels_last=True)
+        return Axes(frames * last, first, middle, channels_last=True, frames=frames)
     if first < min(middle, last):
-        return Axes(frames * first, middle, last, channels_last=False)
+        return Axes(frames * first, middle, last, channels_last=False, frames=frames)
     return None
 
 
@@ -38,6 +39,7 @@ class Image(NamedTuple):
 
     channels_last: whether the environment gives each frame as [height, width, channels]
     high: the brightest value, which a network sees as 1
+    frames: how many are stacked in the environment's own order, [frames, height, width, channels / frames]
     """
 
     channels: int
@@ -45,17 +47,17 @@ class Image(NamedTuple):
     width: int
     channels_last: bool
     high: float
+    frames: int = 1
 
     @property
     def shape(self) -> tuple[int, int, int]:
         return self.channels, self.height, self.width
 
     def stacked(self, count: int) -> "Image":
-        return self._replace(channels=self.channels * count)
+        return self._replace(channels=self.channels * count, frames=self.frames * count)
 
     def channels_first(self, batch: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """batch: [n, ...] as the environment and its wrappers give them. Returns [n, channels, height, width]."""
         if self.channels_last:
-            frames = batch.reshape(len(batch), -1, self.height, self.width, batch.shape[-1])
-            batch = np.moveaxis(frames, -1, 2)
+            batch = np.moveaxis(batch.reshape(len(batch), self.frames, self.height, self.width, -1), -1, 2)
         return np.ascontiguousarray(batch).reshape(len(batch), *self.shape)

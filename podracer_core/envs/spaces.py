@@ -70,7 +70,7 @@ class SpaceInfo(BaseModel):
         if axes is None:
             return None
         high = max((bound for bound in self.high or () if bound), default=1.0)
-        return Image(axes.channels, axes.height, axes.width, axes.channels_last, high)
+        return Image(axes.channels, axes.height, axes.width, axes.channels_last, high, axes.frames)
 
     @property
     def text(self) -> str:
