@@ -25,6 +25,7 @@ from podracer_core.hyperparameters import (
     algorithm_problem,
     batch_problem,
     complete,
+    observation_problem,
 )
 from podracer_core.limits import most_threads
 from podracer_core.local import command as local
@@ -162,10 +163,14 @@ def _plan(options: argparse.Namespace, directory: str) -> PodPlan:
     target = options.target_score
     if target is not None and entry.max_score is not None and target > entry.max_score:
         raise CommandError(f"--target-score {target:g} can never be met: {entry.id} gives at most {entry.max_score:g}.")
-    hyperparameters = _hyperparameters(options.algorithm, entry.id, options.set)
+    hyperparameters = _hyperparameters(options.algorithm, entry, options.set)
     misfit = algorithm_problem(options.algorithm, entry.action_kind)
     if misfit:
         raise CommandError(f"The algorithm {misfit}.")
+    space = entry.observation_space
+    blind = observation_problem(options.algorithm, hyperparameters.model_dump(), kind=space.kind, image=space.is_image)
+    if blind:
+        raise CommandError(f"{blind[0] or 'The algorithm'} {blind[1]}.")
     num_envs = options.num_envs or catalogue.default_num_envs(entry.id, options.algorithm)
     if num_envs > 65_536:
         raise CommandError(f"--num-envs {num_envs} is too many; at most 65536.")
@@ -196,7 +201,7 @@ def _check_threads(threads: int) -> None:
         raise CommandError(f"--threads {threads} is too many for this machine; at most {most_threads()}.")
 
 
-def _hyperparameters(algorithm: str, env_id: str, assignments: list[str]) -> Hyperparameters:
+def _hyperparameters(algorithm: str, entry: catalogue.CatalogueEntry, assignments: list[str]) -> Hyperparameters:
     """The environment's tuned values with `NAME=VALUE` assignments on top."""
     if algorithm not in ALGORITHMS:
         raise CommandError(f"Unknown algorithm {algorithm!r}; available: {', '.join(ALGORITHMS)}.")
@@ -207,7 +212,10 @@ def _hyperparameters(algorithm: str, env_id: str, assignments: list[str]) -> Hyp
             raise CommandError(f"--set takes NAME=VALUE, such as learning_rate=3e-4; got {assignment!r}.")
         given[name.strip()] = value.strip()
     try:
-        return complete(algorithm, catalogue.default_hyperparameters(env_id, algorithm), given)
+        tuned = catalogue.default_hyperparameters(entry.id, algorithm) | catalogue.image_hyperparameters(
+            entry, algorithm
+        )
+        return complete(algorithm, tuned, given)
     except ValidationError as error:
         raise CommandError(_hyperparameter_problem(algorithm, error.errors()[0])) from None
 

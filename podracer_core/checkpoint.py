@@ -5,7 +5,10 @@ has action values instead of an actor (see PLAYERS); with observation normalisat
 where the network sees clip(obs * scale + shift, -10, 10); with layer normalisation `actor.N.norm.weight` and
 `actor.N.norm.bias` for each hidden layer, before its activation. What else there is (`critic.N...`, `log_std...`)
 playing does not need. A discrete action is the largest output, a MultiDiscrete or MultiBinary one the largest of each
-entry's own outputs, which follow one another. Metadata: one JSON value a key, see METADATA_KEYS.
+entry's own outputs, which follow one another. Of images, `encoder.N.weight` [outputs, inputs, height, width] and
+`encoder.N.bias` come first: each pixel divided by the brightest, convolutions without padding, a ReLU behind each,
+and what comes out, flattened, is what the network sees; `network` then also has "image" (see envs/image.py) and
+"strides", one a layer. Metadata: one JSON value a key, see METADATA_KEYS.
 """
 
 import json
@@ -20,6 +23,7 @@ from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from podracer_core.encoder import NumpyEncoder
 from podracer_core.envs.actions import NativeActions
 from podracer_core.envs.spaces import SpaceInfo, flatten_observation
 from podracer_core.errors import CheckpointError
@@ -32,10 +36,15 @@ METADATA_KEYS = (
     "spaces",  # {"observation": SpaceInfo, "action": SpaceInfo}
     "algorithm",
     "hyperparameters",
-    "network",  # {"hidden_size", "num_layers", "activation", "layer_norm", "obs_clip"}
+    "network",  # {"hidden_size", "num_layers", "activation", "layer_norm", "obs_clip"}, of images "image" and "strides"
+    "env_kwargs",  # what gymnasium.make takes besides the id
+    "wrappers",  # [{"name", "kwargs"}], of gymnasium.wrappers, innermost first: what `spaces` are seen through
     "score",  # {"score", "score_low", "score_high", "episodes"}, or null
     "lineage",
 )
+LATER_KEYS = {"env_kwargs": "{}", "wrappers": "[]"}
+"""Keys that older files of this version lack, with what that means."""
+
 MAX_HEADER_BYTES = 1024 * 1024
 MAX_FILE_BYTES = 2 * 1024**3
 OBS_CLIP, LAYER_NORM_EPSILON = 10.0, 1e-5
@@ -94,6 +103,7 @@ class Agent:
         normalised = range(count - 1 if metadata["network"].get("layer_norm") else 0)  # version 1 began without
         self._norms = [(tensors[f"{name}.{i}.norm.weight"], tensors[f"{name}.{i}.norm.bias"]) for i in normalised]
         self._scale, self._shift = tensors.get("obs.scale"), tensors.get("obs.shift")
+        self._encoder = NumpyEncoder.read(tensors, metadata["network"])
 
     def act(self, obs: Any) -> Any:
         """The most likely action for one observation or a batch, as numpy, ready for Gymnasium's `step`.
@@ -103,7 +113,7 @@ class Agent:
         Raises ValueError where `obs` is not of the observation space.
         """
         rows, single = _rows(self.observation_space, _to_numpy(obs))
-        actions = self._choose(self._forward(rows))
+        actions = self._choose(self._forward(self._encoder.forward(rows) if self._encoder else rows))
         return self._native.each(actions)[0] if single else self._native(actions)
 
     def _forward(self, rows: Array) -> Array:
@@ -209,6 +219,7 @@ def _metadata(header: Any, path: str | Path) -> dict[str, Any]:
         raise CheckpointError(
             f"{path} has format version {header['format_version']}; this Podracer reads version {FORMAT_VERSION}."
         )
+    header = LATER_KEYS | header
     missing = [key for key in METADATA_KEYS if key not in header]
     if missing:
         raise CheckpointError(f"{path} is not a whole Podracer checkpoint: it lacks {', '.join(missing)}.")
@@ -223,6 +234,9 @@ def _check_tensors(tensors: Mapping[str, Array], metadata: Mapping[str, Any]) ->
     """Raises ValueError or KeyError unless the policy's tensors fit the spaces and hold finite numbers."""
     network, spaces = metadata["network"], metadata["spaces"]
     inputs = SpaceInfo.model_validate(spaces["observation"]).flat_dim
+    encoder = NumpyEncoder.read(tensors, network)
+    if encoder:
+        inputs = encoder.features(inputs)
     outputs = SpaceInfo.model_validate(spaces["action"]).action_dim
     sizes = [inputs, *[network["hidden_size"]] * network["num_layers"], outputs]
     if network["activation"] not in ACTIVATIONS:

@@ -22,10 +22,10 @@ MAX_BATCHED_ENVS, MAX_GYMNASIUM_ENVS = 128, 16
 
 
 class Evaluator:
-    """Holds environments for evaluation, apart from those trained on."""
+    """Holds environments for evaluation, apart from those trained on. Rewards are the environment's own."""
 
-    def __init__(self, env_id: str, device: torch.device | str) -> None:
-        self.env_id, self.device = env_id, device
+    def __init__(self, env_id: str, device: torch.device | str, frame_stack: int = 1) -> None:
+        self.env_id, self.device, self.frame_stack = env_id, device, frame_stack
         self._env: VectorEnv | None = None
         entry = CATALOGUE.get(env_id)
         self._batched = entry is not None and "batched" in entry.backends
@@ -38,7 +38,7 @@ class Evaluator:
         kind: Literal["mean", "iqm", "lower_bound"] = "mean",
         interrupted: Callable[[], bool] = lambda: False,
     ) -> Evaluation | None:
-        """`episodes` whole episodes of `act`, which maps obs [n, observation_dim] to environment actions.
+        """`episodes` whole episodes of `act`, which maps obs [n, *observation] to environment actions.
 
         None when `interrupted`, asked at every step, says so.
         """
@@ -64,7 +64,7 @@ class Evaluator:
         num_envs = min(episodes, MAX_BATCHED_ENVS if self._batched else MAX_GYMNASIUM_ENVS)
         if self._env is None or self._env.num_envs != num_envs:
             self.close()
-            self._env = make_vector_env(self.env_id, num_envs, self.device)
+            self._env = make_vector_env(self.env_id, num_envs, self.device, self.frame_stack)
         return self._env
 
 

@@ -41,6 +41,8 @@ class PPOHyperparameters(_Algorithm):
     norm_adv: bool = Field(True, description="normalise advantages per minibatch")
     norm_obs: bool = Field(False, description="normalise observations by their running mean and deviation")
     norm_reward: bool = Field(False, description="scale rewards by the running deviation of the return")
+    clip_reward: bool = Field(False, description="learn from the sign of each reward alone")
+    frame_stack: int = Field(1, ge=1, le=64, description="latest observations that the agent sees at once")
     hidden_size: int = Field(64, ge=1, le=8_192, description="units per hidden layer")
     num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
     activation: Activation = Field("tanh", description="between the layers")
@@ -63,6 +65,8 @@ class A2CHyperparameters(_Algorithm):
     norm_adv: bool = Field(False, description="normalise advantages per batch")
     norm_obs: bool = Field(False, description="normalise observations by their running mean and deviation")
     norm_reward: bool = Field(False, description="scale rewards by the running deviation of the return")
+    clip_reward: bool = Field(False, description="learn from the sign of each reward alone")
+    frame_stack: int = Field(1, ge=1, le=64, description="latest observations that the agent sees at once")
     hidden_size: int = Field(64, ge=1, le=8_192, description="units per hidden layer")
     num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
     activation: Activation = Field("tanh", description="between the layers")
@@ -98,6 +102,8 @@ class DQNHyperparameters(_Algorithm):
     )
     max_grad_norm: float = Field(10.0, gt=0, le=1e6, description="gradients longer than this are scaled down")
     norm_obs: bool = Field(False, description="normalise observations by their running mean and deviation")
+    clip_reward: bool = Field(False, description="learn from the sign of each reward alone")
+    frame_stack: int = Field(1, ge=1, le=64, description="latest observations that the agent sees at once")
     hidden_size: int = Field(64, ge=1, le=8_192, description="units per hidden layer")
     num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
     activation: Activation = Field("relu", description="between the layers")
@@ -216,6 +222,7 @@ ARCHITECTURE = frozenset(
         "dueling",
         "optimizer",
         "num_critics",
+        "frame_stack",
     }
 )
 """Change the network's or the optimizer's tensors, so an agent that inherits weights keeps its parent's values."""
@@ -252,6 +259,27 @@ def algorithm_problem(algorithm: str, action_kind: str) -> str | None:
         return None
     fitting = ", ".join(name for name, kinds in ACTION_KINDS.items() if action_kind in kinds)
     return f"{algorithm} cannot choose {action_kind} actions, which this environment has; those that can: {fitting}"
+
+
+def sees_images(algorithm: str) -> bool:
+    return "frame_stack" in ALGORITHMS[algorithm].model_fields
+
+
+def observation_problem(
+    algorithm: str, values: Mapping[str, Value], *, kind: str, image: bool
+) -> tuple[str | None, str] | None:
+    """The hyperparameter at fault, None for the algorithm itself, and why it cannot see what the environment shows.
+
+    kind: of the observation space; image: whether it holds images
+    """
+    if image and not sees_images(algorithm):
+        seeing = ", ".join(name for name in ALGORITHMS if sees_images(name))
+        return None, f"{algorithm} cannot see images, which this environment shows; those that can: {seeing}"
+    if image and values["norm_obs"]:
+        return "norm_obs", "is for vectors; images are brought to 0 .. 1 as they are, so leave it off"
+    if int(values.get("frame_stack", 1)) > 1 and kind != "box":
+        return "frame_stack", f"stacks observations of a Box; this environment shows a {kind.title()}"
+    return None
 
 
 def batch_problem(values: Mapping[str, Value], num_envs: int) -> tuple[str, str] | None:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from podracer_core.checkpoint import Agent
-from podracer_core.envs.spaces import make_single
+from podracer_core.envs.catalogue import environment_check
+from podracer_core.envs.wrapped import make_env
 from podracer_core.errors import CheckpointError, EnvError, EnvironmentCrashedError, PodracerError
 from podracer_core.limits import MOST_EPISODE_STEPS
 
@@ -26,7 +27,7 @@ def play_episodes(agent: Agent, count: int, seed: int) -> list[Episode]:
     Raises EnvError, CheckpointError.
     """
     try:
-        env = make_single(agent.env_id)
+        env = make_env(agent.metadata)
     except PodracerError:
         raise
     except Exception as error:  # an environment's constructor, and what it imports, may raise anything
@@ -46,7 +47,8 @@ def play_episode(env: Any, agent: Agent, seed: int, each: Callable[[], None] = l
     """
     obs, _ = env.reset(seed=seed)
     each()
-    most_steps = math.inf if env.spec.max_episode_steps else MOST_EPISODE_STEPS
+    bounded = environment_check(agent.env_id).max_episode_steps is not None
+    most_steps = math.inf if bounded else MOST_EPISODE_STEPS
     episodic_return, length, ended = 0.0, 0, False
     while not ended:
         try:

@@ -10,16 +10,26 @@ import numpy as np
 import torch
 
 from podracer_core.agents.compilation import missing_compiler
+from podracer_core.agents.convolution import layers_of
 from podracer_core.agents.learner import State
 from podracer_core.agents.learners import LEARNERS
 from podracer_core.agents.training_state import load_state, save_state
 from podracer_core.checkpoint import OBS_CLIP, save_agent
 from podracer_core.device import resolve_device
 from podracer_core.envs.catalogue import environment_check
+from podracer_core.envs.image import Image
+from podracer_core.envs.spaces import stacked
 from podracer_core.envs.vector_env import VectorEnv, make_vector_env
+from podracer_core.envs.wrapped import wrapping_of
 from podracer_core.errors import CheckpointError, DivergedError, PodracerError, SpecError
 from podracer_core.evaluator import Evaluator
-from podracer_core.hyperparameters import Hyperparameters, algorithm_problem, batch_problem, complete
+from podracer_core.hyperparameters import (
+    Hyperparameters,
+    algorithm_problem,
+    batch_problem,
+    complete,
+    observation_problem,
+)
 from podracer_core.progress import (
     Directive,
     Evaluation,
@@ -35,6 +45,9 @@ from podracer_core.target_watch import TargetWatch
 
 PROGRESS_INTERVAL = 0.1
 """Seconds between two points of the curve, unless one iteration takes longer."""
+
+SAVE_SHARE = 20
+"""Saves that take seconds, of a large replay buffer, take at most this part of the time."""
 
 CHECKPOINT_NAME, STATE_NAME = "agent.safetensors", "state.pt"
 
@@ -94,14 +107,19 @@ class Pod:
         if problem:
             raise SpecError([problem])
         Path(plan.directory).mkdir(parents=True, exist_ok=True)
-        self._env = make_vector_env(plan.env_id, plan.num_envs, device)
+        frame_stack = _frame_stack(hyperparameters)
+        self._env = make_vector_env(plan.env_id, plan.num_envs, device, frame_stack)
+        values, sees_images = hyperparameters.model_dump(), self._env.image is not None
+        blind = observation_problem(plan.algorithm, values, kind="box", image=sees_images)
+        if blind:
+            raise SpecError([(blind[0] or "algorithm", blind[1])])
         misfit = algorithm_problem(plan.algorithm, self._env.action_kind)
         if misfit:
             raise SpecError([("algorithm", misfit)])
         self.learner = LEARNERS[plan.algorithm](self._env, hyperparameters, plan.seed)
         if plan.compile:
             yield Log(self._compile(device))
-        self._evaluator = Evaluator(plan.env_id, device)
+        self._evaluator = Evaluator(plan.env_id, device, frame_stack)
         self.watch = TargetWatch(plan.target_score, window=min(max(2 * plan.num_envs, 10), 100))
         if plan.resume_from:
             self._load(load_state(plan.resume_from))
@@ -128,13 +146,24 @@ class Pod:
         layers = " x ".join([str(hp.hidden_size)] * hp.num_layers) or "none"
         return (
             f"Training {plan.algorithm} on {plan.env_id} {start}: {plan.num_envs} environments on {device}, "
-            f"{plan.threads} thread{'s' if plan.threads > 1 else ''}, hidden layers {layers}, {hp.activation}."
+            f"{plan.threads} thread{'s' if plan.threads > 1 else ''}, {self._filters()}hidden layers {layers}, "
+            f"{hp.activation}."
         )
+
+    def _filters(self) -> str:
+        assert self._env is not None
+        if self._env.image is None:
+            return ""
+        filters = ", ".join(
+            f"{layer.outputs} {' x '.join(map(str, layer.kernel))}" for layer in layers_of(self._env.image)
+        )
+        return f"images {' x '.join(map(str, self._env.image.shape))}, filters {filters}, "
 
     # The round
 
     def _train(self) -> Iterator[PodMessage]:
         saved_at = reported_at = time.perf_counter()
+        save_cost = 0.0
         reported_steps = self._env_steps
         while self._remaining() > 0 and self._ask() is Directive.CONTINUE:
             if self.watch.due(self._env_steps):
@@ -152,9 +181,12 @@ class Pod:
                 yield self._progress((self._env_steps - reported_steps) / (now - reported_at))
                 yield from self._notes()
                 reported_at, reported_steps = now, self._env_steps
-            if now - saved_at >= self.plan.save_interval_seconds:
-                yield Saved(self._save(), self._env_steps, self._seconds())
-                saved_at = now
+            dear = SAVE_SHARE * save_cost if save_cost >= 1 else 0.0
+            if now - saved_at >= max(self.plan.save_interval_seconds, dear):
+                path = self._save()
+                saved_at = time.perf_counter()
+                save_cost = saved_at - now
+                yield Saved(path, self._env_steps, self._seconds())
         if self._env_steps > reported_steps:
             elapsed = time.perf_counter() - reported_at
             yield self._progress((self._env_steps - reported_steps) / max(elapsed, 1e-9))
@@ -334,13 +366,16 @@ def agent_metadata(
 ) -> dict[str, Any]:
     """What a checkpoint says of its agent, as checkpoint.METADATA_KEYS lists it."""
     entry = environment_check(plan.env_id)
+    frame_stack = _frame_stack(hp)
+    wrapping = wrapping_of(plan.env_id, frame_stack)
+    image = entry.observation_space.image
     score = _score(evaluation)
     if score is not None:
         score["confirmation"] = _score(confirmation)
     return {
         "env_id": plan.env_id,
         "spaces": {
-            "observation": entry.observation_space.model_dump(mode="json"),
+            "observation": stacked(entry.observation_space, frame_stack).model_dump(mode="json"),
             "action": entry.action_space.model_dump(mode="json"),
         },
         "algorithm": plan.algorithm,
@@ -351,10 +386,21 @@ def agent_metadata(
             "activation": hp.activation,
             "layer_norm": hp.layer_norm,
             "obs_clip": OBS_CLIP,
+            **(_encoder(image.stacked(frame_stack)) if image else {}),
         },
+        "env_kwargs": wrapping.env_kwargs,
+        "wrappers": wrapping.wrappers,
         "score": score,
         "lineage": plan.lineage,
     }
+
+
+def _encoder(image: Image) -> dict[str, Any]:
+    return {"image": image._asdict(), "strides": [layer.stride for layer in layers_of(image)]}
+
+
+def _frame_stack(hp: Hyperparameters) -> int:
+    return int(getattr(hp, "frame_stack", 1))
 
 
 def _score(evaluation: Evaluation | None) -> dict[str, Any] | None:

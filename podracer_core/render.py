@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from podracer_core.checkpoint import Agent
 from podracer_core.envs.registered import registered_spec
-from podracer_core.envs.spaces import make_single
+from podracer_core.envs.wrapped import make_env
 from podracer_core.errors import EnvironmentCrashedError, PodracerError, RenderError
 from podracer_core.playing import Episode, play_episode
 
@@ -81,7 +81,7 @@ def render_episode(
     os.close(descriptor)
     Path(temporary).chmod(0o644)  # mkstemp makes it private; a video is as open as its folder
     try:
-        with _drawing(agent.env_id) as env:
+        with _drawing(agent) as env:
             film = _Film(env, Path(temporary), episode, progress)
             try:
                 replayed = play_episode(env, agent, episode.seed, film.shoot)
@@ -105,14 +105,14 @@ def render_episode(
 
 
 @contextlib.contextmanager
-def _drawing(env_id: str) -> Iterator[Any]:
+def _drawing(agent: Agent) -> Iterator[Any]:
     """The environment with pictures. Raises RenderError where it has none or cannot draw them here."""
     os.environ.update(NO_DISPLAY)
     if not os.environ.get("MUJOCO_GL") and sys.platform == "linux":
         lacks_egl = not ctypes.util.find_library("EGL") and ctypes.util.find_library("OSMesa")
         os.environ["MUJOCO_GL"] = "osmesa" if lacks_egl else "egl"
     with _quiet():
-        env = _make(env_id)
+        env = _make(agent)
         try:
             yield env
         finally:
@@ -120,9 +120,10 @@ def _drawing(env_id: str) -> Iterator[Any]:
                 env.close()
 
 
-def _make(env_id: str) -> Any:
+def _make(agent: Agent) -> Any:
+    env_id = agent.env_id
     try:
-        env = make_single(env_id, render_mode="rgb_array")
+        env = make_env(agent.metadata, render_mode="rgb_array")
         _cheapen(env)
         if "rgb_array" not in env.metadata.get("render_modes", []):
             raise RenderError(f"{env_id} draws no pictures: it has no render mode rgb_array.")

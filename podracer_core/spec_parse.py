@@ -13,7 +13,14 @@ from pydantic import ValidationError
 
 from podracer_core.envs import catalogue
 from podracer_core.errors import PodracerError, SpecError
-from podracer_core.hyperparameters import ALGORITHMS, DECISIVE, algorithm_problem, batch_problem, complete
+from podracer_core.hyperparameters import (
+    ALGORITHMS,
+    DECISIVE,
+    algorithm_problem,
+    batch_problem,
+    complete,
+    observation_problem,
+)
 from podracer_core.sentences import sentence
 from podracer_core.spec import DEFAULT_STOP_PODS, AlgorithmSpec, TournamentSpec
 
@@ -38,6 +45,7 @@ def spec_parse(data: Any) -> TournamentSpec:
         errors += [item for detail in _causes(error) for item in _field_errors(detail)]
     if spec and entry:
         errors += [*_batch_errors(spec), *_stop_errors(spec, entry), *_algorithm_errors(spec, entry)]
+        errors += _observation_errors(spec, entry)
     if errors or spec is None:
         raise SpecError(errors)
     return spec
@@ -88,22 +96,36 @@ def _with_defaults(data: Mapping[str, Any], entry: catalogue.CatalogueEntry | No
     if not filled.get("algorithms"):
         filled["algorithms"] = data.get("algorithms", [{"name": "ppo"}])
     if isinstance(filled["algorithms"], list):
-        filled["algorithms"] = [_with_default_space(part, env_id) for part in filled["algorithms"]]
+        parts = [_with_default_space(part, entry) for part in filled["algorithms"]]
+        filled["algorithms"] = [_with_image_defaults(part, entry) for part in parts]
     return filled
 
 
-def _with_default_space(part: Any, env_id: str) -> Any:
+def _with_image_defaults(part: Any, entry: catalogue.CatalogueEntry) -> Any:
+    """What only a started environment shows, that it observes images, is written down: not every process knows."""
+    if not isinstance(part, Mapping) or not isinstance(part.get("search_space"), Mapping):
+        return part
+    name = part.get("name", "ppo")
+    values = catalogue.image_hyperparameters(entry, name) if isinstance(name, str) else {}
+    return {**part, "search_space": {**values, **part["search_space"]}}
+
+
+def _with_default_space(part: Any, entry: catalogue.CatalogueEntry) -> Any:
     if not isinstance(part, Mapping) or "search_space" in part:
         return part
     name = part.get("name", "ppo")
     if not isinstance(name, str) or name not in ALGORITHMS:
         return part
-    return {**part, "search_space": default_search_space(name, env_id)}
+    return {**part, "search_space": default_search_space(name, entry)}
 
 
-def default_search_space(algorithm: str, env_id: str) -> dict[str, Any]:
+def default_search_space(algorithm: str, entry: catalogue.CatalogueEntry) -> dict[str, Any]:
     """What is searched when the user names nothing: those of SEARCHED that the algorithm has."""
-    tuned = complete(algorithm, catalogue.default_hyperparameters(env_id, algorithm)).model_dump()
+    known, shown = (
+        catalogue.default_hyperparameters(entry.id, algorithm),
+        catalogue.image_hyperparameters(entry, algorithm),
+    )
+    tuned = complete(algorithm, known, shown).model_dump()
     return {
         name: space_around(tuned[name]) for name, space_around in SEARCHED.items() if isinstance(tuned.get(name), float)
     }
@@ -154,6 +176,22 @@ def _algorithm_errors(spec: TournamentSpec, entry: catalogue.CatalogueEntry) -> 
         for index, name in enumerate(names)
         if name in names[:index]
     ]
+
+
+def _observation_errors(spec: TournamentSpec, entry: catalogue.CatalogueEntry) -> list[tuple[str, str]]:
+    """Refuses an algorithm, or a space of which some draw, cannot see what the environment shows."""
+    errors, space = [], entry.observation_space
+    for index, part in enumerate(spec.algorithms):
+        worst = {name: max(values.extremes) for name, values in spec.search_space(part.name).items() if name in _SEEING}
+        problem = observation_problem(part.name, worst, kind=space.kind, image=space.is_image)
+        if problem:
+            field = f"search_space.{problem[0]}" if problem[0] else "name"
+            errors.append((f"algorithms.{index}.{field}", problem[1]))
+    return errors
+
+
+_SEEING = ("norm_obs", "frame_stack")
+"""Hyperparameters of which the largest value decides, see `observation_problem`."""
 
 
 def _causes(error: ValidationError) -> list[Any]:

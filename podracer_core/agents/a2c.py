@@ -21,7 +21,7 @@ from podracer_core.hyperparameters import A2CHyperparameters
 
 
 class Batch(NamedTuple):
-    """obs [batch, observation_dim], action [batch(, action_dim)], the others [batch]."""
+    """obs [batch, *observation], action [batch(, action_dim)], the others [batch]."""
 
     obs: Tensor
     action: Tensor
@@ -66,23 +66,22 @@ class A2C(OnPolicy):
     def compute_gradients(self, buffer: RolloutBuffer) -> Batch:
         """Overwrites the network's gradients. Returns what they were computed from."""
         hp, actor, critic = self.hp, self.network.actor, self.network.critic
-        values = critic.forward_keep(buffer.obs.flatten(0, 1)).view(len(buffer.obs), -1)
+        features = self.network.encode_keep(buffer.obs.flatten(0, 1))
+        values = critic.forward_keep(features).view(len(buffer.obs), -1)
         batch = self.returns(buffer, values)
         error = torch.zeros_like(values)  # nothing is asked of the value of what follows the last step
         error[:-1] = (values[:-1] - batch.returns.view_as(buffer.reward)).mul_(hp.vf_coef / len(batch.returns))
-        critic.backward(error.view(-1, 1))
-        out = actor.forward_keep(batch.obs)
+        by_critic = critic.backward(error.view(-1, 1))
+        out = actor.forward_keep(features[: len(batch.obs)])
         # The gradient of PPO's loss where the policy has not moved yet is the policy gradient.
         log_prob = self.policy.log_prob(out, batch.action)
         gradient, _ = self.policy.gradient(out, batch.action, log_prob, batch.advantage, 1.0, hp.ent_coef)
-        actor.backward(gradient)
+        self.network.backward_encoder(actor.backward(gradient), by_critic)
         return batch
 
     def returns(self, buffer: RolloutBuffer, values: Tensor) -> Batch:
         """Advantages and returns of a rollout. values: [num_steps + 1, num_envs], the critic's of `buffer.obs`."""
-        hp, reward = self.hp, buffer.reward
-        if self.scaler:
-            reward = self.scaler.apply(reward, buffer.terminated | buffer.truncated)
+        hp, reward = self.hp, self._reward(buffer)
         next_value = self._bootstrap(values[1:].clone(), buffer)
         advantage, returns = gae(
             reward, values[:-1], next_value, buffer.terminated, buffer.truncated, hp.gamma, hp.gae_lambda
@@ -96,7 +95,8 @@ class A2C(OnPolicy):
         """Losses of the latest batch under the networks as they are now. Waits for the device."""
         assert self._batch is not None
         obs, action, advantage, returns = self._batch
-        out, value = self.network.actor.forward(obs), self.network.value(obs)
+        features = self.network.encode(obs)
+        out, value = self.network.actor.forward(features), self.network.value(features)
         values = {
             "policy_loss": -(self.policy.log_prob(out, action) * advantage).mean(),
             "value_loss": 0.5 * (value - returns).square().mean(),

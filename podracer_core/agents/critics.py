@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from podracer_core.agents.networks import ACTIVATIONS, layer_norms, orthogonal, parameter_count, parameter_views
+from podracer_core.agents.networks import ACTIVATIONS, layer_norms, parameter_count, parameter_views
+from podracer_core.agents.orthogonal import orthogonal
 
 
 class Critics:

@@ -17,6 +17,7 @@ from torch import Tensor
 from podracer_core.agents.adam import Adam
 from podracer_core.agents.compilation import compiled
 from podracer_core.agents.episodes import Episodes, EpisodeTracker
+from podracer_core.agents.frame_store import FrameStore
 from podracer_core.agents.learner import State, check_finite, check_fits, check_num_envs, network_shape
 from podracer_core.agents.normaliser import ObservationNormaliser
 from podracer_core.agents.prioritised_replay import PrioritisedReplayBuffer
@@ -54,10 +55,11 @@ class DQN:
         self.generator = torch.Generator(device).manual_seed(noise_seed)
         self.normaliser = ObservationNormaliser(env.observation_dim, device) if self.hp.norm_obs else None
         self.buffer = _buffer(env, hyperparameters)
+        self.frames = _frames(env, hyperparameters)
         self.tracker = EpisodeTracker(env.num_envs)
         self.global_step = self.num_updates = 0
         self._start_e = self.hp.start_e
-        self._obs = env.reset(env_seed)
+        self._obs = self._begin(env.reset(env_seed))
         self._minibatch: Minibatch | None = None
         self._descend = self.descend
 
@@ -96,7 +98,7 @@ class DQN:
         for index in range(count):
             action = torch.where(explore[index], chance[index], self.network.best(self._see(obs)))
             step = env.step(action)
-            self.buffer.add(obs, action.unsqueeze(1), step)
+            self._remember(obs, action.unsqueeze(1), step)
             seen.append(obs)
             steps.append(step)
             obs = step.obs
@@ -115,9 +117,10 @@ class DQN:
             return
         for start in range(0, count, SERIES):
             parts = min(SERIES, count - start)
-            drawn = self._seen(buffer.sample(parts * hp.batch_size, hp.gamma, hp.n_step, self.generator))
+            drawn = buffer.sample(parts * hp.batch_size, hp.gamma, hp.n_step, self.generator)
+            drawn = drawn if self.frames else self._seen(drawn)  # images are large: of one minibatch at a time
             for minibatch in drawn.parts(parts):
-                self.update(minibatch)
+                self.update(self._seen(minibatch) if self.frames else minibatch)
 
     def update(self, minibatch: Minibatch, weight: Tensor | None = None) -> Tensor:
         """One gradient step, and the target network's where it is due. Returns as `compute_gradients` does."""
@@ -162,7 +165,7 @@ class DQN:
         return torch.addcmul(minibatch.reward, minibatch.discount, next_value)
 
     def act(self, obs: Tensor) -> Tensor:
-        """The greedy policy: obs [batch, observation_dim], not normalised, to environment actions."""
+        """The greedy policy: obs [batch, *observation], not normalised, to environment actions."""
         return self.network.best(self._see(obs))
 
     @property
@@ -191,7 +194,23 @@ class DQN:
         return self.normaliser.apply(obs) if self.normaliser else obs
 
     def _seen(self, minibatch: Minibatch) -> Minibatch:
+        """As the network sees it."""
+        if self.frames:
+            obs, next_obs = (self.frames.take(numbers) for numbers in (minibatch.obs, minibatch.next_obs))
+            return minibatch._replace(obs=obs, next_obs=next_obs)
         return minibatch._replace(obs=self._see(minibatch.obs), next_obs=self._see(minibatch.next_obs))
+
+    def _begin(self, obs: Tensor) -> Tensor:
+        if self.frames:
+            self.frames.start(obs)
+        return obs
+
+    def _remember(self, obs: Tensor, action: Tensor, step: Step) -> None:
+        if self.hp.clip_reward:
+            step = step._replace(reward=step.reward.sign())
+        if self.frames:
+            obs, step = self.frames.add(step)
+        self.buffer.add(obs, action, step)
 
     # What is kept
 
@@ -229,14 +248,16 @@ class DQN:
         self._start_e = min(self.hp.start_e, max(self.hp.end_e, learned["epsilon"]))
 
     def state(self) -> State:
-        """All that `load_state` needs to go on as if never interrupted."""
+        """All that `load_state` needs to go on as if never interrupted, as far as replay_buffer.MAX_STATE_BYTES go."""
+        kept = self.frames.affordable(self.buffer.size) if self.frames else self.buffer.size
         return self.learned() | {
             "global_step": self.global_step,
             "num_updates": self.num_updates,
             "start_e": self._start_e,
             "generator": self.generator.get_state(),
             "env": self.env.state(),
-            "buffer": self.buffer.state(),
+            "buffer": self.buffer.state(kept),
+            "frames": self.frames.state(kept) if self.frames else None,
             **self.tracker.state(),
         }
 
@@ -248,8 +269,11 @@ class DQN:
         self._start_e = state["start_e"]
         self.generator.set_state(state["generator"])
         self.buffer.load_state(state["buffer"])
+        if self.frames:
+            self.frames.load_state(state["frames"])
         self._obs = self.env.load_state(state["env"])
         if "seed" in state["env"]:  # Gymnasium's own: their episodes cannot be saved, new ones have begun
+            self._begin(self._obs)
             return
         self.tracker.load_state(state)
 
@@ -267,11 +291,18 @@ def _network(env: VectorEnv, hp: DQNHyperparameters) -> QNetwork:
         dueling=hp.dueling,
         device=env.device,
         layer_norm=hp.layer_norm,
+        image=env.image,
     )
 
 
 def _buffer(env: VectorEnv, hp: DQNHyperparameters) -> ReplayBuffer:
-    sizes = hp.buffer_size, env.num_envs, (env.observation_dim,), 1
+    sizes = hp.buffer_size, env.num_envs, (env.frame_stack if env.image else env.observation_dim,), 1
     if hp.prioritised_replay:
         return PrioritisedReplayBuffer(*sizes, env.device, alpha=hp.priority_alpha)
     return ReplayBuffer(*sizes, env.device)
+
+
+def _frames(env: VectorEnv, hp: DQNHyperparameters) -> FrameStore | None:
+    if env.image is None:
+        return None
+    return FrameStore(env.image, env.frame_stack, hp.buffer_size // env.num_envs, env.num_envs, env.device)

@@ -13,7 +13,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from podracer_core.agents.convolution import Encoder, encoder_features, encoder_parameter_count
 from podracer_core.agents.layer_norm import LayerNorm
+from podracer_core.agents.orthogonal import orthogonal
+from podracer_core.envs.image import Image
 
 _aten = torch.ops.aten
 
@@ -136,8 +139,11 @@ class Mlp:
             self._kept.append((before, x))
         return torch.addmm(self.biases[-1], x, self.weights[-1])
 
-    def backward(self, gradient: Tensor) -> None:
-        """gradient: [batch, outputs] of the loss by what `forward_keep` returned. Overwrites the gradients."""
+    def backward(self, gradient: Tensor) -> Tensor:
+        """gradient: [batch, outputs] of the loss by what `forward_keep` returned. Overwrites the gradients.
+
+        Returns the loss's gradient by the first layer's sums [batch, sizes[1]], see `input_gradient`.
+        """
         derive = self.activation.backward
         for index in range(len(self.weights) - 1, -1, -1):
             before, inputs = self._kept[index]
@@ -148,6 +154,11 @@ class Mlp:
                 if self.norms:
                     gradient = self.norms[index - 1].backward(gradient)
         self._kept = []
+        return gradient
+
+    def input_gradient(self, gradient: Tensor) -> Tensor:
+        """What `backward` returned, carried on to the inputs: [batch, inputs]."""
+        return torch.mm(gradient, self._transposed[0])
 
     def weight_mask(self) -> Tensor:
         """[parameter_count]: 1 for weights, 0 for biases and normalisation, which weight decay leaves alone."""
@@ -168,7 +179,8 @@ class Mlp:
 
 
 class ActorCritic:
-    """A policy network and a value network of the same shape that share nothing but their flat vectors.
+    """A policy network and a value network of the same shape that share nothing but their flat vectors, and of images
+    the convolutional encoder, whose features then are their inputs.
 
     log_std: [action_dim], a parameter of a continuous policy, or None
     """
@@ -184,15 +196,18 @@ class ActorCritic:
         activation: str,
         device: torch.device,
         layer_norm: bool = False,
+        image: Image | None = None,
     ) -> None:
-        actor_sizes = mlp_sizes(observation_dim, hidden_size, num_layers, action_dim)
-        critic_sizes = mlp_sizes(observation_dim, hidden_size, num_layers, 1)
+        self.num_features = encoder_features(image) if image else observation_dim
+        actor_sizes = mlp_sizes(self.num_features, hidden_size, num_layers, action_dim)
+        critic_sizes = mlp_sizes(self.num_features, hidden_size, num_layers, 1)
         lengths = [parameter_count(sizes, layer_norm) for sizes in (actor_sizes, critic_sizes)]
-        lengths.append(action_dim if continuous else 0)
+        lengths += [action_dim if continuous else 0, encoder_parameter_count(image) if image else 0]
         self.parameters = torch.zeros(sum(lengths), device=device)
         self.gradients = torch.zeros_like(self.parameters)
-        actor, critic, log_std = torch.split(self.parameters, lengths)
-        actor_grad, critic_grad, log_std_grad = torch.split(self.gradients, lengths)
+        actor, critic, log_std, encoder = torch.split(self.parameters, lengths)
+        actor_grad, critic_grad, log_std_grad, encoder_grad = torch.split(self.gradients, lengths)
+        self.encoder = Encoder(image, encoder, encoder_grad) if image else None
         self.actor = Mlp(actor_sizes, activation, actor, actor_grad, layer_norm=layer_norm)
         self.critic = Mlp(critic_sizes, activation, critic, critic_grad, layer_norm=layer_norm)
         self.log_std = log_std if continuous else None
@@ -201,14 +216,31 @@ class ActorCritic:
     def initialise(self, seed: int) -> None:
         """The same weights for the same seed on every device; the policy starts near uniform."""
         generator = torch.Generator().manual_seed(seed)
+        if self.encoder:
+            self.encoder.initialise(generator)
         self.actor.initialise(0.01, generator)
         self.critic.initialise(1.0, generator)
         if self.log_std is not None:
             self.log_std.zero_()
 
-    def value(self, obs: Tensor) -> Tensor:
-        """obs: [batch, observation_dim]. Returns [batch]."""
-        return self.critic.forward(obs).squeeze(1)
+    def encode(self, obs: Tensor) -> Tensor:
+        """What actor and critic see of obs: [batch, num_features]; of vectors themselves."""
+        return self.encoder.forward(obs) if self.encoder else obs
+
+    def encode_keep(self, obs: Tensor) -> Tensor:
+        """As `encode`, keeping what `backward_encoder` needs."""
+        return self.encoder.forward_keep(obs) if self.encoder else obs
+
+    def backward_encoder(self, actor: Tensor, critic: Tensor) -> None:
+        """actor, critic: what their `backward` returned, of the same or, the actor's, fewer first observations."""
+        if self.encoder:
+            gradient = self.critic.input_gradient(critic)
+            gradient[: len(actor)] += self.actor.input_gradient(actor)
+            self.encoder.backward(gradient)
+
+    def value(self, features: Tensor) -> Tensor:
+        """features: [batch, num_features]. Returns [batch]."""
+        return self.critic.forward(features).squeeze(1)
 
     def weight_mask(self) -> Tensor:
         """1 for what weight decay is for: the layers' weights, no bias, no normalisation, no `log_std`."""
@@ -225,12 +257,3 @@ def layer_norms(
         LayerNorm(gain, shift, by, streams if index == len(gains) - 1 else 1)
         for index, (gain, shift, by) in enumerate(parts)
     ]
-
-
-def orthogonal(shape: torch.Size, gain: float, generator: torch.Generator) -> Tensor:
-    """[rows, columns] with orthonormal rows or columns, whichever are fewer, times `gain`; on the CPU."""
-    rows, columns = shape
-    drawn = torch.randn(max(rows, columns), min(rows, columns), generator=generator)
-    q, r = torch.linalg.qr(drawn)
-    q = torch.mul(q, r.diagonal().sign())  # makes the draw uniform over orthogonal matrices
-    return torch.mul(q if rows >= columns else q.t(), gain)

@@ -44,7 +44,8 @@ class OnPolicy:
         self.global_step = 0
         self._obs = env.reset(env_seed)
         example = self.policy.mode(torch.zeros(env.num_envs, env.action_dim, device=device))
-        self._buffer = RolloutBuffer.allocate(self.hp.num_steps, env.num_envs, env.observation_dim, example, device)
+        seen = self._see(self._obs)
+        self._buffer = RolloutBuffer.allocate(self.hp.num_steps, seen, self.network.encode(seen), example, device)
 
     def make_optimizer(self, kind: type[Adam] | type[RMSprop]) -> Adam | RMSprop:
         """One of `kind` for the network."""
@@ -61,28 +62,36 @@ class OnPolicy:
 
     def rollout(self) -> RolloutBuffer:
         """Steps every environment `num_steps` times with actions drawn from the policy."""
-        buffer, actor, policy, env = self._buffer, self.network.actor, self.policy, self.env
+        buffer, network, policy, env = self._buffer, self.network, self.policy, self.env
         buffer.clear()
         raw, obs = [], self._obs
         for noise in policy.noise(self.hp.num_steps, env.num_envs, self.generator).unbind(0):
             seen = self._see(obs)
-            action = policy.sample(actor.forward(seen), noise)
+            features = network.encode(seen)
+            action = policy.sample(network.actor.forward(features), noise)
             step = step_env(env, policy.to_env(action))
-            buffer.add(seen, action, step)
+            buffer.add(seen, features, action, step)
             raw.append(obs)
             obs = step.obs
-        buffer.finish(self._see(obs))
+        seen = self._see(obs)
+        buffer.finish(seen, network.encode(seen))
         self._obs = obs
         if self.normaliser:
             self._raw_obs = torch.cat(raw)
         return buffer
 
     def act(self, obs: Tensor) -> Tensor:
-        """The deterministic policy: obs [batch, observation_dim], not normalised, to environment actions."""
-        return self.policy.to_env(self.policy.mode(self.network.actor.forward(self._see(obs))))
+        """The deterministic policy: obs [batch, *observation], not normalised, to environment actions."""
+        features = self.network.encode(self._see(obs))
+        return self.policy.to_env(self.policy.mode(self.network.actor.forward(features)))
 
     def _see(self, obs: Tensor) -> Tensor:
         return self.normaliser.apply(obs) if self.normaliser else obs
+
+    def _reward(self, buffer: RolloutBuffer) -> Tensor:
+        """[num_steps, num_envs]: what is learned from, clipped and scaled where hyperparameters say so."""
+        reward = buffer.reward.sign() if self.hp.clip_reward else buffer.reward
+        return self.scaler.apply(reward, buffer.terminated | buffer.truncated) if self.scaler else reward
 
     def _bootstrap(self, next_value: Tensor, buffer: RolloutBuffer) -> Tensor:
         """`next_value` with the true last observation's value wherever an episode was truncated."""
@@ -92,7 +101,8 @@ class OnPolicy:
             final = [(index, obs) for index, obs in final if truncated[index]]
         if final:
             steps, final_obs = zip(*final, strict=True)
-            final_values = self.network.value(self._see(torch.cat(final_obs))).view(len(steps), -1)
+            features = self.network.encode(self._see(torch.cat(final_obs)))
+            final_values = self.network.value(features).view(len(steps), -1)
             index = torch.tensor(steps).to(next_value.device, non_blocking=True)
             ended_value = torch.where(buffer.truncated[index], final_values, next_value[index])
             next_value[index] = ended_value
@@ -104,6 +114,8 @@ class OnPolicy:
         """All that playing needs, by the names it has in a checkpoint."""
         named = {f"actor.{name}": tensor for name, tensor in self.network.actor.tensors().items()}
         named |= {f"critic.{name}": tensor for name, tensor in self.network.critic.tensors().items()}
+        if self.network.encoder:
+            named |= {f"encoder.{name}": tensor for name, tensor in self.network.encoder.tensors().items()}
         if self.network.log_std is not None:
             named["log_std"] = self.network.log_std
         if self.normaliser:
@@ -177,6 +189,7 @@ def _network(env: VectorEnv, hp: OnPolicyHyperparameters) -> ActorCritic:
         activation=hp.activation,
         device=env.device,
         layer_norm=hp.layer_norm,
+        image=env.image,
     )
 
 

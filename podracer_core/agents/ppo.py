@@ -25,7 +25,7 @@ from podracer_core.hyperparameters import PPOHyperparameters
 
 
 class Batch(NamedTuple):
-    """obs [..., observation_dim], action [...(, action_dim)], the others [...]; `value` is the old one."""
+    """obs [..., *observation], action [...(, action_dim)], the others [...]; `value` is the old one."""
 
     obs: Tensor
     action: Tensor
@@ -70,16 +70,14 @@ class PPO(OnPolicy):
     def returns(self, buffer: RolloutBuffer) -> Batch:
         """Old values and log probabilities, advantages and returns of a rollout, as one flat batch."""
         num_steps, num_envs = buffer.reward.shape
-        values = self.network.value(buffer.obs.flatten(0, 1)).view(num_steps + 1, num_envs)
+        values = self.network.value(buffer.features.flatten(0, 1)).view(num_steps + 1, num_envs)
         value, next_value = values[:-1], self._bootstrap(values[1:].clone(), buffer)
-        reward = buffer.reward
-        if self.scaler:
-            reward = self.scaler.apply(reward, buffer.terminated | buffer.truncated)
+        reward = self._reward(buffer)
         advantage, returns = gae(
             reward, value, next_value, buffer.terminated, buffer.truncated, self.hp.gamma, self.hp.gae_lambda
         )
         obs, action = buffer.obs[:-1].flatten(0, 1), buffer.action.flatten(0, 1)
-        old_log_prob = self.policy.log_prob(self.network.actor.forward(obs), action)
+        old_log_prob = self.policy.log_prob(self.network.actor.forward(buffer.features[:-1].flatten(0, 1)), action)
         return Batch(obs, action, old_log_prob, advantage.flatten(), returns.flatten(), value.flatten())
 
     def update(self, batch: Batch, learning_rate: float) -> None:
@@ -102,19 +100,22 @@ class PPO(OnPolicy):
         """Overwrites the network's gradients. Returns log ratios [batch] of new to old probability."""
         hp, actor, critic = self.hp, self.network.actor, self.network.critic
         obs, action, old_log_prob, advantage, returns, old_value = minibatch
-        out = actor.forward_keep(obs)
+        features = self.network.encode_keep(obs)
+        out = actor.forward_keep(features)
         gradient, log_ratio = self.policy.gradient(out, action, old_log_prob, advantage, hp.clip_coef, hp.ent_coef)
-        actor.backward(gradient)
-        value = critic.forward_keep(obs).squeeze(1)
+        by_actor = actor.backward(gradient)
+        value = critic.forward_keep(features).squeeze(1)
         clip = hp.clip_coef if hp.clip_vloss else None
-        critic.backward(value_gradient(value, returns, old_value, clip).mul_(hp.vf_coef).unsqueeze(1))
+        by_critic = critic.backward(value_gradient(value, returns, old_value, clip).mul_(hp.vf_coef).unsqueeze(1))
+        self.network.backward_encoder(by_actor, by_critic)
         return log_ratio
 
     def metrics(self) -> dict[str, float]:
         """Losses of the latest batch under the networks as they are now. Waits for the device."""
         assert self._batch is not None
         obs, action, old_log_prob, advantage, returns, _ = self._batch
-        out, value = self.network.actor.forward(obs), self.network.value(obs)
+        features = self.network.encode(obs)
+        out, value = self.network.actor.forward(features), self.network.value(features)
         log_ratio = self.policy.log_prob(out, action) - old_log_prob
         advantage = normalise(advantage) if self.hp.norm_adv else advantage
         values = {

@@ -107,8 +107,8 @@ class PrioritisedReplayBuffer(ReplayBuffer):
         self._tree.set(rows, priority)
         torch.maximum(self._highest, priority.max(), out=self._highest)
 
-    def state(self) -> dict[str, Tensor]:
-        state = super().state()
+    def state(self, num_steps: int | None = None) -> dict[str, Tensor]:
+        state = super().state(num_steps)
         kept, blocks = len(state["rest"]), self._tree.leaves[: len(self)].view(-1, self.num_envs)
         first = 0 if kept == self.size else self._position - kept  # a large buffer keeps its latest alone
         index = torch.arange(first, first + kept, device=blocks.device) % len(blocks)

@@ -3,11 +3,14 @@
 import torch
 from torch import Tensor
 
-from podracer_core.agents.networks import Mlp, mlp_sizes, orthogonal, parameter_count
+from podracer_core.agents.convolution import Encoder, encoder_features, encoder_parameter_count
+from podracer_core.agents.networks import Mlp, mlp_sizes, parameter_count
+from podracer_core.agents.orthogonal import orthogonal
+from podracer_core.envs.image import Image
 
 
 class QNetwork:
-    """obs [batch, observation_dim] to values [batch, num_actions].
+    """obs [batch, observation_dim], or images as `convolution.Encoder` takes them, to values [batch, num_actions].
 
     dueling: split the last hidden layer into a stream for the state's value and one for the actions' advantages
         (Wang et al. 2016, arXiv 1511.06581); Q = V + A - mean A. Both lie side by side in one network that is
@@ -26,26 +29,36 @@ class QNetwork:
         dueling: bool,
         device: torch.device,
         layer_norm: bool = False,
+        image: Image | None = None,
     ) -> None:
         self.num_actions, self.dueling = num_actions, dueling
-        sizes = mlp_sizes(observation_dim, hidden_size, num_layers, num_actions)
+        sizes = mlp_sizes(encoder_features(image) if image else observation_dim, hidden_size, num_layers, num_actions)
         if dueling:
             sizes[-1] += 1
             if num_layers:
                 sizes[-2] *= 2
-        self.parameters = torch.zeros(parameter_count(sizes, layer_norm), device=device)
+        lengths = [parameter_count(sizes, layer_norm), encoder_parameter_count(image) if image else 0]
+        self.parameters = torch.zeros(sum(lengths), device=device)
         self.gradients = torch.zeros_like(self.parameters)
         self.target_parameters = torch.zeros_like(self.parameters)
-        unused, streams = torch.empty_like(self.gradients), 2 if dueling else 1
+        online, encoder = torch.split(self.parameters, lengths)
+        online_gradients, encoder_gradients = torch.split(self.gradients, lengths)
+        target, target_encoder = torch.split(self.target_parameters, lengths)
+        unused = torch.split(torch.empty_like(self.gradients), lengths)
+        streams = 2 if dueling else 1
         self._online, self._target = (
             Mlp(sizes, activation, parameters, gradients, layer_norm=layer_norm, streams=streams)
-            for parameters, gradients in ((self.parameters, self.gradients), (self.target_parameters, unused))
+            for parameters, gradients in ((online, online_gradients), (target, unused[0]))
         )
+        self._encoder = Encoder(image, encoder, encoder_gradients) if image else None
+        self._target_encoder = Encoder(image, target_encoder, unused[1]) if image else None
         self._split = hidden_size if dueling and num_layers else None
 
     def initialise(self, seed: int) -> None:
         """The same weights for the same seed on every device; the target starts as a copy."""
         generator = torch.Generator().manual_seed(seed)
+        if self._encoder:
+            self._encoder.initialise(generator)
         self._online.initialise(1.0, generator)
         if self._split is not None:
             output, half, count = self._online.weights[-1], self._split, self.num_actions
@@ -55,25 +68,29 @@ class QNetwork:
         self.target_parameters.copy_(self.parameters)
 
     def forward(self, obs: Tensor) -> Tensor:
-        return self._combined(self._online.forward(obs))
+        return self._combined(self._online.forward(self._encoder.forward(obs) if self._encoder else obs))
 
     def target(self, obs: Tensor) -> Tensor:
-        return self._combined(self._target.forward(obs))
+        encoder = self._target_encoder
+        return self._combined(self._target.forward(encoder.forward(obs) if encoder else obs))
 
     def best(self, obs: Tensor) -> Tensor:
         """The greedy action, int64 [batch]; the state's value is the same for all of them and need not be known."""
-        return self._online.forward(obs)[:, : self.num_actions].argmax(1)
+        out = self._online.forward(self._encoder.forward(obs) if self._encoder else obs)
+        return out[:, : self.num_actions].argmax(1)
 
     def forward_keep(self, obs: Tensor) -> Tensor:
         """As `forward`, keeping what `backward` needs."""
-        return self._combined(self._online.forward_keep(obs))
+        return self._combined(self._online.forward_keep(self._encoder.forward_keep(obs) if self._encoder else obs))
 
     def backward(self, gradient: Tensor) -> None:
         """gradient: [batch, num_actions] of the loss by each value. Overwrites the gradients."""
         if self.dueling:
             total = gradient.sum(1, keepdim=True)
             gradient = torch.cat((gradient - total / self.num_actions, total), 1)
-        self._online.backward(gradient)
+        first = self._online.backward(gradient)
+        if self._encoder:
+            self._encoder.backward(self._online.input_gradient(first))
         if self._split is not None:
             output = self._online.weight_gradients[-1]
             output[: self._split, self.num_actions :] = 0
@@ -89,8 +106,10 @@ class QNetwork:
 
     def tensors(self) -> dict[str, Tensor]:
         """By the names of a checkpoint: `q` ranks the actions, by value or, dueling, by advantage; `value` is the
-        end of the other stream, on what `q`'s earlier layers make of an observation."""
+        end of the other stream, on what `q`'s earlier layers make of an observation; `encoder` comes before both."""
         named = {f"q.{name}": tensor for name, tensor in self._online.tensors().items()}
+        if self._encoder:
+            named |= {f"encoder.{name}": tensor for name, tensor in self._encoder.tensors().items()}
         if not self.dueling:
             return named
         last, count, half = len(self._online.weights) - 1, self.num_actions, self._split

@@ -110,10 +110,11 @@ class ReplayBuffer:
         discount = torch.rsub(terminated.gather(1, last).squeeze(1), 1).mul_(gamma ** (steps + 1))
         return reward, discount, rows.gather(1, last).squeeze(1)
 
-    def state(self) -> dict[str, Tensor]:
-        """On the CPU, at most MAX_STATE_BYTES."""
+    def state(self, num_steps: int | None = None) -> dict[str, Tensor]:
+        """On the CPU, at most MAX_STATE_BYTES, and the latest `num_steps` steps."""
         rings = {"obs": self._obs, "rest": self._rest, "next_obs": self._next_obs}
         most = max(1, MAX_STATE_BYTES // sum(ring[0].numel() * ring.element_size() for ring in rings.values()))
+        most = most if num_steps is None else min(most, num_steps)
         if self.size <= most:
             kept = {name: ring[: self.size].cpu().clone() for name, ring in rings.items()}
             return kept | {"position": torch.tensor(self._position)}

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from podracer_core.envs.catalogue import CATALOGUE, Backend
+from podracer_core.envs.wrapped import is_atari
 from podracer_core.errors import CheckpointError, EnvError
 
 MIN_WARP_ENVS = 256
@@ -24,9 +25,16 @@ class Choice(NamedTuple):
     note: str = ""
 
 
+def backends_of(env_id: str) -> tuple[Backend, ...]:
+    """The fastest on a CPU first."""
+    if env_id in CATALOGUE:
+        return CATALOGUE[env_id].backends
+    return ("atari", "gymnasium") if is_atari(env_id) else ("gymnasium",)
+
+
 def best_backend(env_id: str, num_envs: int, device: str) -> Choice:
     """The fastest for `num_envs` environments on a torch device of this type."""
-    backends: tuple[Backend, ...] = CATALOGUE[env_id].backends if env_id in CATALOGUE else ("gymnasium",)
+    backends = backends_of(env_id)
     if device != "cuda" or "mujoco-warp" not in backends:
         return Choice(backends[0])
     if num_envs < MIN_WARP_ENVS:
@@ -45,10 +53,8 @@ def best_backend(env_id: str, num_envs: int, device: str) -> Choice:
 
 def refuse_backend(env_id: str, backend: Backend) -> None:
     """Raises EnvError where `backend` does not step `env_id`, or its package is missing."""
-    if env_id in CATALOGUE and backend not in CATALOGUE[env_id].backends:
-        raise EnvError(f"{env_id} has no backend {backend!r}; it has {', '.join(CATALOGUE[env_id].backends)}.")
-    if env_id not in CATALOGUE and backend != "gymnasium":
-        raise EnvError(f"{env_id} has no backend {backend!r}; it has gymnasium.")
+    if backend not in backends_of(env_id):
+        raise EnvError(f"{env_id} has no backend {backend!r}; it has {', '.join(backends_of(env_id))}.")
     if backend == "mujoco-warp" and not warp_installed():
         raise EnvError(f"The backend mujoco-warp needs a package that is not installed: {INSTALL_WARP}")
 

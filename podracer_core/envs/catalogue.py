@@ -13,11 +13,13 @@ from pydantic import BaseModel, ConfigDict
 
 from podracer_core.envs.allowed import allowed_packages
 from podracer_core.envs.spaces import SpaceInfo, box, check_spaces, discrete
+from podracer_core.envs.wrapped import is_atari
 from podracer_core.errors import EnvError, UnknownEnvironmentError
 
-Backend = Literal["batched", "mujoco", "mujoco-warp", "gymnasium"]
+Backend = Literal["batched", "mujoco", "mujoco-warp", "atari", "gymnasium"]
 """batched: our own arrays for all environments at once; mujoco: MuJoCo's threaded batch, under Gymnasium's rules;
-mujoco-warp: the same on a GPU; gymnasium: the registered environment, many times."""
+mujoco-warp: the same on a GPU; atari: the Arcade Learning Environment's threaded batch; gymnasium: the registered
+environment, many times."""
 
 
 ActionKind = Literal["discrete", "multidiscrete", "continuous"]
@@ -47,6 +49,38 @@ DEFAULTS: dict[str, dict[str, float | int | bool | str]] = {
     "dqn": {"n_step": 3, "norm_obs": True},
 }
 """Hyperparameters by algorithm for environments that are not in the catalogue."""
+
+IMAGE_DEFAULTS: dict[str, dict[str, float | int | bool | str]] = {
+    "ppo": {
+        "learning_rate": 5e-4,
+        "num_steps": 128,
+        "num_epochs": 4,
+        "num_minibatches": 8,
+        "ent_coef": 0.01,
+        "norm_reward": True,
+        "hidden_size": 256,
+        "num_layers": 1,
+        "activation": "relu",
+    },
+    "a2c": {
+        "learning_rate": 7e-4,
+        "optimizer": "adam",
+        "num_steps": 16,
+        "gae_lambda": 0.95,
+        "norm_adv": True,
+        "norm_reward": True,
+        "hidden_size": 256,
+        "num_layers": 1,
+        "activation": "relu",
+    },
+    "dqn": {
+        "learning_rate": 3e-4,
+        "n_step": 3,
+        "hidden_size": 256,
+        "num_layers": 1,
+    },
+}
+"""The same for environments that observe images."""
 
 
 class CatalogueEntry(BaseModel):
@@ -118,6 +152,54 @@ def _locomotion(env_id: str, observations: int, actions: int, bound: float = 1.0
     }
     bounds = [-bound] * actions, [bound] * actions
     return CatalogueEntry(id=env_id, observation_space=observation, action_space=box(*bounds), **fields | changes)
+
+
+_ATARI_DEFAULTS: dict[str, dict[str, float | int | bool | str]] = {
+    "ppo": {
+        "learning_rate": 2.5e-4,
+        "anneal_lr": True,
+        "num_steps": 128,
+        "num_epochs": 4,
+        "num_minibatches": 4,
+        "clip_coef": 0.1,
+        "ent_coef": 0.01,
+    },
+    "a2c": {"learning_rate": 7e-4, "num_steps": 5, "max_grad_norm": 0.5},
+    "dqn": {
+        "learning_rate": 1e-4,
+        "buffer_size": 100_000,
+        "learning_starts": 20_000,
+        "batch_size": 32,
+        "target_network_frequency": 1_000,
+        "exploration_steps": 100_000,
+        "end_e": 0.01,
+    },
+}
+"""Schulman et al. 2017 (PPO, table 5), Mnih et al. 2016 (A2C); DQN as Stable-Baselines3's Zoo shortens Mnih et al."""
+
+_ATARI_SHARED: dict[str, float | int | bool | str] = {
+    "frame_stack": 4,
+    "clip_reward": True,
+    "hidden_size": 512,
+    "num_layers": 1,
+    "activation": "relu",
+}
+
+
+def atari_entry(env_id: str, actions: int, max_episode_steps: int = 27_000) -> CatalogueEntry:
+    """A game of the Arcade Learning Environment, as `wrapping_of` has it seen."""
+    return CatalogueEntry(
+        id=env_id,
+        kind="atari",
+        observation_space=SpaceInfo(kind="box", shape=(84, 84), dtype="uint8", low=(0.0,), high=(255.0,)),
+        action_space=discrete(actions),
+        backends=("atari", "gymnasium"),
+        max_episode_steps=max_episode_steps,
+        solved_score=None,
+        default_env_steps=10_000_000,
+        default_round_env_steps=1_000_000,
+        defaults={name: values | _ATARI_SHARED for name, values in _ATARI_DEFAULTS.items()},
+    )
 
 
 _CLASSIC: dict[str, Any] = {"kind": "classic control", "backends": ("batched", "gymnasium")}
@@ -327,6 +409,8 @@ CATALOGUE: dict[str, CatalogueEntry] = {
     "Swimmer-v4": _locomotion("Swimmer-v4", 8, 2, solved_score=360.0),
     "Ant-v4": _locomotion("Ant-v4", 27, 8, solved_score=6000.0, default_env_steps=2_000_000),
     "Humanoid-v4": _locomotion("Humanoid-v4", 376, 17, 0.4, default_env_steps=3_000_000),
+    "ALE/Pong-v5": atari_entry("ALE/Pong-v5", 6).model_copy(update={"solved_score": 18.0, "max_score": 21.0}),
+    "ALE/Breakout-v5": atari_entry("ALE/Breakout-v5", 4),
 }
 
 
@@ -339,9 +423,23 @@ def default_num_envs(env_id: str, algorithm: str) -> int:
 
 
 def default_hyperparameters(env_id: str, algorithm: str) -> dict[str, float | int | bool | str]:
-    """What to lay over the algorithm's own defaults: tuned for the catalogue's ids, careful for others."""
-    entry = CATALOGUE.get(env_id)
+    """What to lay over the algorithm's own defaults: tuned for the catalogue's ids, careful for others.
+
+    Others observe vectors, as far as their id tells; see `image_hyperparameters`.
+    """
+    entry = CATALOGUE.get(env_id) or (atari_entry(env_id, 18) if is_atari(env_id) else None)
     return dict((entry.defaults if entry else DEFAULTS).get(algorithm, {}))
+
+
+def image_hyperparameters(entry: CatalogueEntry, algorithm: str) -> dict[str, float | int | bool | str]:
+    """What to lay over `default_hyperparameters` where `entry`, outside the catalogue, turned out to observe images;
+    else nothing."""
+    if entry.defaults or entry.observation_space.image is None:
+        return {}
+    unfit: dict[str, float | int | bool | str] = (
+        {"norm_obs": False} if DEFAULTS.get(algorithm, {}).get("norm_obs") else {}
+    )
+    return unfit | IMAGE_DEFAULTS.get(algorithm, {})
 
 
 def catalogue_list() -> list[CatalogueEntry]:
@@ -352,8 +450,20 @@ def catalogue_list() -> list[CatalogueEntry]:
 def refuse_missing_packages(env_id: str) -> None:
     """Raises EnvError where the package that steps a catalogue entry is not installed; imports nothing."""
     entry = CATALOGUE[env_id]
+    if is_atari(env_id):
+        refuse_missing_atari(env_id)
     if entry.backends[0] == "mujoco" and importlib.util.find_spec("mujoco") is None:
         raise EnvError(f"{env_id} needs the Python package 'mujoco', which is not installed.")
+
+
+def refuse_missing_atari(env_id: str) -> None:
+    """Raises EnvError where a package that plays Atari games is not installed; imports nothing."""
+    for module, package in (("ale_py", "ale-py"), ("cv2", "opencv-python-headless")):
+        if importlib.util.find_spec(module) is None:
+            raise EnvError(
+                f"{env_id} needs the Python package {package!r}, which is not installed; "
+                "`pip install ale-py opencv-python-headless` brings Atari."
+            )
 
 
 def refuse_module_id(env_id: str) -> None:
@@ -375,7 +485,9 @@ def environment_check(env_id: str) -> CatalogueEntry:
         refuse_missing_packages(env_id)
         return CATALOGUE[env_id]
     refuse_odd_id(env_id)
-    if not allowed_packages():  # else only the probe knows every id: it may import those packages
+    if is_atari(env_id):
+        refuse_missing_atari(env_id)
+    elif not allowed_packages():  # else only the probe knows every id: it may import those packages
         refuse_unknown_id(env_id)
     from podracer_core.envs.probe import probe_environment
 

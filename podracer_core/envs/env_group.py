@@ -14,20 +14,20 @@ from gymnasium.envs.registration import EnvSpec
 
 from podracer_core.envs.actions import NativeActions
 from podracer_core.envs.registered import describe, start
-from podracer_core.envs.spaces import Float32Array, check_spaces, flatten_observation
+from podracer_core.envs.spaces import Float32Array, check_spaces, see
 from podracer_core.errors import EnvError, EnvironmentCrashedError, UnsupportedSpaceError
 
 BoolArray = npt.NDArray[np.bool_]
 
 
 class GroupStep(NamedTuple):
-    """As vector_env.Step, in numpy."""
+    """As vector_env.Step, in numpy; `final_obs` is `obs` where no episode ended."""
 
-    obs: Float32Array
+    obs: npt.NDArray[Any]
     reward: Float32Array
     terminated: BoolArray
     truncated: BoolArray
-    final_obs: Float32Array
+    final_obs: npt.NDArray[Any]
 
 
 class Group(Protocol):
@@ -74,14 +74,17 @@ class EnvGroup:
         name, argument = self._sent
         return self.reset(argument) if name == "reset" else self.step(argument)
 
-    def reset(self, seeds: list[int]) -> Float32Array:
-        """Returns obs [count, observation_dim]."""
+    def reset(self, seeds: list[int]) -> npt.NDArray[Any]:
+        """Returns obs, as `step` does."""
         return np.stack([self._reset(i, seed) for i, seed in enumerate(seeds)])
 
     def step(self, actions: npt.NDArray[Any]) -> GroupStep:
         """actions: as VectorEnv has them, [count(, entries or action_dim)]."""
         count = len(self.envs)
-        final_obs = np.empty((count, self.entry.observation_dim), np.float32)
+        image = self.entry.observation_space.image
+        final_obs: npt.NDArray[Any] = np.empty(
+            (count, *(image.shape if image else (self.entry.observation_dim,))), np.uint8 if image else np.float32
+        )
         reward, terminated, truncated = (
             np.empty(count, np.float32),
             np.empty(count, bool),
@@ -102,12 +105,12 @@ class EnvGroup:
             env.close()
         self.envs = []
 
-    def _step(self, i: int, action: Any) -> tuple[Float32Array, float, bool, bool]:
+    def _step(self, i: int, action: Any) -> tuple[npt.NDArray[Any], float, bool, bool]:
         self._episode_steps[i] += 1
         try:
             obs, reward, terminated, truncated, _ = self.envs[i].step(action)
             return (
-                flatten_observation(self.entry.observation_space, obs),
+                see(self.entry.observation_space, obs),
                 float(reward),
                 terminated,
                 truncated,
@@ -117,11 +120,11 @@ class EnvGroup:
                 i, f"at step {self._episode_steps[i]} of an episode, on action {action}", error
             ) from error
 
-    def _reset(self, i: int, seed: int | None) -> Float32Array:
+    def _reset(self, i: int, seed: int | None) -> npt.NDArray[Any]:
         self._episode_steps[i] = 0
         try:
             obs, _ = self.envs[i].reset(seed=seed)
-            return flatten_observation(self.entry.observation_space, obs)
+            return see(self.entry.observation_space, obs)
         except Exception as error:  # as in _step
             raise self._crash(i, "while starting an episode", error) from error
 

@@ -20,7 +20,7 @@ _seconds_per_step: dict[str, float] = {}
 
 
 class GymnasiumVectorEnv(VectorEnv):
-    """Observations are flattened, discrete actions counted from 0, continuous ones clipped to their bounds.
+    """Observations but images are flattened, discrete actions counted from 0, continuous ones clipped to their bounds.
 
     A Box of integers is acted in like one of floats: actions are rounded to the nearest integer within its bounds.
 
@@ -41,6 +41,7 @@ class GymnasiumVectorEnv(VectorEnv):
         entry = first.entry
         self.env_id, self.num_envs, self.device = env_id, num_envs, torch.device(device)
         self.observation_dim, self.max_episode_steps = entry.observation_dim, entry.max_episode_steps
+        self.image = entry.observation_space.image
         self.action_kind, self.action_dim, self.nvec = entry.action_kind, entry.action_dim, entry.action_space.choices
         self.action_low = self.action_high = None
         if self.action_kind == "continuous":
@@ -64,7 +65,9 @@ class GymnasiumVectorEnv(VectorEnv):
         steps = [group.receive() for group in self._groups]
         self._num_steps += 1
         joined = steps[0] if len(steps) == 1 else GroupStep(*map(np.concatenate, zip(*steps, strict=True)))
-        return Step(*(torch.from_numpy(values).to(self.device) for values in joined))
+        given = Step(*(torch.from_numpy(values).to(self.device) for values in joined))
+        none_ended = all(step.obs is step.final_obs for step in steps)
+        return given._replace(final_obs=given.obs) if none_ended else given
 
     def state(self) -> dict[str, Tensor]:
         return {"seed": torch.tensor(self._seed), "num_steps": torch.tensor(self._num_steps)}

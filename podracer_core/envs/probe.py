@@ -98,8 +98,9 @@ def main(env_id: str) -> None:
     import gymnasium
 
     from podracer_core.envs.registered import describe, registered_spec, start
+    from podracer_core.envs.wrapped import is_atari
 
-    lasting = env_id in gymnasium.registry
+    lasting = env_id in gymnasium.registry or is_atari(env_id)
     try:
         env = start(registered_spec(env_id))
         answer: dict[str, object] = {"entry": describe(env).model_dump(mode="json"), "lasting": lasting}

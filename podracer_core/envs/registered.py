@@ -1,6 +1,7 @@
 """Environments that Gymnasium registers: how to start one, and what one is. No torch."""
 
 import contextlib
+import importlib
 import io
 import warnings
 from typing import Any
@@ -9,8 +10,16 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 from podracer_core.envs.allowed import import_allowed
-from podracer_core.envs.catalogue import CATALOGUE, CatalogueEntry, refuse_module_id, refuse_unknown_id
+from podracer_core.envs.catalogue import (
+    CATALOGUE,
+    CatalogueEntry,
+    atari_entry,
+    refuse_missing_atari,
+    refuse_module_id,
+    refuse_unknown_id,
+)
 from podracer_core.envs.spaces import describe_space
+from podracer_core.envs.wrapped import ATARI_FRAME_SKIP, is_atari, wrapping_of
 from podracer_core.errors import EnvError
 
 
@@ -20,21 +29,27 @@ def registered_spec(env_id: str) -> EnvSpec:
     Raises UnknownEnvironmentError, with the nearest ids; EnvError where such a package cannot be imported.
     """
     refuse_module_id(env_id)
-    if env_id not in gymnasium.registry:
+    if is_atari(env_id):
+        refuse_missing_atari(env_id)
+        ale_py = importlib.import_module("ale_py")  # upon which it registers its games
+        ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # else every game announces itself
+    elif env_id not in gymnasium.registry:
         import_allowed()
     refuse_unknown_id(env_id)
     return gymnasium.registry[env_id]
 
 
 def start(spec: EnvSpec) -> "gymnasium.Env[Any, Any]":
-    """The environment without Gymnasium's passive checker, which doubles the cost of a cheap step.
+    """The environment as agents see it, see `wrapping_of`; frames are not stacked yet. It goes without Gymnasium's
+    passive checker, which doubles the cost of a cheap step.
 
     Raises EnvError saying what is missing, or what it raised.
     """
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")  # such as "a newer version exists", which is the user's choice
-            return gymnasium.make(spec, disable_env_checker=True)
+            wrapping = wrapping_of(spec.id)
+            return wrapping.apply(gymnasium.make(spec, disable_env_checker=True, **wrapping.env_kwargs))
     except ModuleNotFoundError as error:
         raise EnvError(f"{spec.id} needs the Python package {error.name!r}, which is not installed.") from error
     except gymnasium.error.DependencyNotInstalled as error:
@@ -54,6 +69,9 @@ def describe(env: "gymnasium.Env[Any, Any]") -> CatalogueEntry:
     assert env.spec is not None
     if env.spec.id in CATALOGUE:
         return CATALOGUE[env.spec.id]
+    if is_atari(env.spec.id):
+        frames = env.spec.kwargs["max_num_frames_per_episode"]
+        return atari_entry(env.spec.id, describe_space(env.action_space).flat_dim, frames // ATARI_FRAME_SKIP)
     return CatalogueEntry(
         id=env.spec.id,
         kind=_kind(env.spec),

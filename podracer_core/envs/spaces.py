@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
+from podracer_core.envs.image import Image, axes_of
 from podracer_core.errors import UnsupportedSpaceError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ MOST_BOUND = 2.0**53
 class SpaceInfo(BaseModel):
     """What a Gymnasium space is, ready for strict JSON.
 
-    low, high: bounds of a box, flattened; None where there is none
+    low, high: bounds of a box, flattened; None where there is none; of an image one bound for all
     n: values of a discrete space, counted from `start`
     nvec: values of each entry of a multidiscrete space, counted from `starts`
     parts: (key, space) of a tuple's or dict's parts, in the order in which they are flattened
@@ -71,6 +72,21 @@ class SpaceInfo(BaseModel):
         return all(bound is not None and abs(bound) <= MOST_BOUND for bound in bounds)
 
     @property
+    def is_image(self) -> bool:
+        """Whether this is a box of pixels: bytes in rows and columns, or a mask of several channels."""
+        axes = len(self.shape)
+        return self.kind == "box" and ((self.dtype == "uint8" and axes >= 2) or (self.dtype == "bool" and axes >= 3))
+
+    @property
+    def image(self) -> Image | None:
+        """What an agent sees of an image; None for vectors, and where the axes can be read in two ways."""
+        axes = axes_of(self.shape) if self.is_image else None
+        if axes is None:
+            return None
+        high = max((bound for bound in self.high or () if bound), default=1.0)
+        return Image(axes.channels, axes.height, axes.width, axes.channels_last, high, axes.frames)
+
+    @property
     def text(self) -> str:
         """For a sentence: Box(3,), Discrete(2), Tuple(Discrete(32), Discrete(11))."""
         if self.kind == "discrete":
@@ -96,6 +112,17 @@ def _bounds(values: npt.NDArray[Any]) -> tuple[float | None, ...]:
     return tuple(float(value) if math.isfinite(value) else None for value in values.ravel())
 
 
+def stacked(space: SpaceInfo, count: int) -> SpaceInfo:
+    """A box as gymnasium.wrappers.FrameStackObservation makes of it: the latest `count` observations, newest last."""
+    if count == 1:
+        return space
+    times = 1 if space.is_image else count
+    bounds = {
+        name: None if bound is None else bound * times for name, bound in (("low", space.low), ("high", space.high))
+    }
+    return space.model_copy(update={"shape": (count, *space.shape), **bounds})
+
+
 def describe_space(space: "gymnasium.Space[Any]", env_id: str = "This environment") -> SpaceInfo:
     """`space` as data. Raises UnsupportedSpaceError for the kinds that cannot be flattened."""
     from gymnasium import spaces
@@ -103,7 +130,10 @@ def describe_space(space: "gymnasium.Space[Any]", env_id: str = "This environmen
     if isinstance(space, spaces.Box):
         low = _bounds(np.where(space.bounded_below, space.low, -np.inf))  # without a bound, integers have their type's
         high = _bounds(np.where(space.bounded_above, space.high, np.inf))
-        return SpaceInfo(kind="box", shape=space.shape, dtype=str(space.dtype), low=low, high=high)
+        info = SpaceInfo(kind="box", shape=space.shape, dtype=str(space.dtype), low=low, high=high)
+        if not info.is_image:
+            return info
+        return info.model_copy(update={"low": (float(space.low.min()),), "high": (float(space.high.max()),)})
     if isinstance(space, spaces.Discrete):
         return discrete(int(space.n), int(space.start), str(space.dtype))
     if isinstance(space, spaces.MultiDiscrete):
@@ -125,11 +155,7 @@ def describe_space(space: "gymnasium.Space[Any]", env_id: str = "This environmen
 
 def check_spaces(env_id: str, observation: SpaceInfo, action: SpaceInfo) -> None:
     """Raises UnsupportedSpaceError, naming the space, where an agent could not see or act in `env_id`."""
-    if _has_image(observation):
-        raise UnsupportedSpaceError(
-            f"{env_id} observes images, {observation.text}; convolutional networks are not built yet. "
-            "Choose an environment that observes vectors."
-        )
+    _check_images(env_id, observation)
     if not observation.flat_dim:
         raise UnsupportedSpaceError(f"{env_id} observes nothing, {observation.text}; an agent needs a number to see.")
     if action.kind in ("tuple", "dict"):
@@ -146,10 +172,38 @@ def check_spaces(env_id: str, observation: SpaceInfo, action: SpaceInfo) -> None
         )
 
 
+def _check_images(env_id: str, space: SpaceInfo) -> None:
+    if any(_has_image(part) for _, part in space.parts):
+        raise UnsupportedSpaceError(
+            f"{env_id} observes {space.text}, of which a part is an image; agents see an image alone, or vectors. "
+            "Register it with a Gymnasium wrapper that keeps the one or flattens all."
+        )
+    if space.is_image and space.image is None:
+        raise UnsupportedSpaceError(
+            f"{env_id} observes images, {space.text}, and nothing tells which axis holds their channels: that must be "
+            "the last or the first of three, and shorter than the other two; a fourth in front counts stacked frames."
+        )
+
+
 def _has_image(space: SpaceInfo) -> bool:
-    if space.kind in ("tuple", "dict"):
-        return any(_has_image(part) for _, part in space.parts)
-    return space.kind == "box" and len(space.shape) >= 2 and space.dtype == "uint8"
+    return (
+        any(_has_image(part) for _, part in space.parts) if space.parts else space.is_image and space.dtype == "uint8"
+    )
+
+
+def see(space: SpaceInfo, obs: Any) -> npt.NDArray[Any]:
+    """One observation as an agent sees it: of an image uint8 [channels, height, width], else float32 [flat_dim].
+
+    Raises ValueError where `obs` is not of this space.
+    """
+    image = space.image
+    if image is None:
+        return flatten_observation(space, obs)
+    array = np.asarray(obs)
+    if array.shape != space.shape:
+        raise ValueError(f"an observation of shape {array.shape} is not one of {space.text}")
+    pixels: npt.NDArray[np.uint8] = image.channels_first(array[None])[0].astype(np.uint8, copy=False)
+    return pixels
 
 
 def flatten_observation(space: SpaceInfo, obs: Any) -> Float32Array:

@@ -8,15 +8,17 @@ from torch import Tensor
 
 from podracer_core.envs.backends import best_backend, refuse_backend
 from podracer_core.envs.catalogue import ActionKind, Backend, refuse_missing_packages, refuse_module_id
+from podracer_core.envs.image import Image
 
 
 class Step(NamedTuple):
     """What one step of every environment gave.
 
-    obs: [num_envs, observation_dim] float32; of an environment that ended, the first of its next episode
+    obs: [num_envs, observation_dim] float32, or, of images, uint8 [num_envs, channels, height, width]; of an
+        environment that ended, the first of its next episode
     reward: [num_envs] float32
     terminated, truncated: [num_envs] bool; both may hold at once, as in Gymnasium
-    final_obs: [num_envs, observation_dim] float32; the true last observation of an environment that ended,
+    final_obs: like obs; the true last observation of an environment that ended,
         equal to `obs` elsewhere (and the same tensor when none ended: do not write into it)
     """
 
@@ -35,6 +37,8 @@ class VectorEnv(ABC):
     values (`nvec` is empty elsewhere) and `action_dim` being their sum; float32 [num_envs, action_dim] between
     `action_low` and `action_high` ([action_dim], None elsewhere) where it is "continuous"; beyond the bounds,
     what the environment itself makes of them.
+    `image` says what observed images are, `observation_dim` being the number of their pixels; it is None for vectors.
+    Where `frame_stack` is above 1, an observation is so many of the environment's own side by side, oldest first.
     `max_episode_steps` is None where nothing truncates. Tensors given out are never written to again.
     """
 
@@ -42,6 +46,8 @@ class VectorEnv(ABC):
     num_envs: int
     device: torch.device
     observation_dim: int
+    image: Image | None = None
+    frame_stack: int = 1
     action_kind: ActionKind
     action_dim: int
     nvec: tuple[int, ...] = ()
@@ -82,17 +88,35 @@ class VectorEnv(ABC):
 
 
 def make_vector_env(
-    env_id: str, num_envs: int, device: torch.device | str = "cpu", backend: Backend | None = None
+    env_id: str,
+    num_envs: int,
+    device: torch.device | str = "cpu",
+    frame_stack: int = 1,
+    backend: Backend | None = None,
 ) -> VectorEnv:
     """`env_id` on the backend that is fastest there, or on `backend`, one of its entry in the catalogue.
 
+    frame_stack: observations that an agent sees at once
     Raises UnknownEnvironmentError, UnsupportedSpaceError, EnvError (a package is missing, another backend's id).
     """
+    env = _make_backend(env_id, num_envs, torch.device(device), backend)
+    if frame_stack == 1:
+        return env
+    from podracer_core.envs.frame_stack import FrameStack
+
+    return FrameStack(env, frame_stack)
+
+
+def _make_backend(env_id: str, num_envs: int, device: torch.device, backend: Backend | None) -> VectorEnv:
     refuse_module_id(env_id)
-    device, note = torch.device(device), ""
+    note = ""
     if backend is None:
         backend, note = best_backend(env_id, num_envs, device.type)
     refuse_backend(env_id, backend)
+    if backend == "atari":
+        from podracer_core.envs.atari import Atari
+
+        return Atari(env_id, num_envs, device)
     if backend == "batched":
         from podracer_core.envs.classic_control import ClassicControl
 

@@ -1,17 +1,23 @@
 """Plans and environments that several tests use."""
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from podracer_core.envs.catalogue import ActionKind, default_hyperparameters
+from podracer_core.envs.catalogue import CATALOGUE, ActionKind, default_hyperparameters
+from podracer_core.envs.image import Image
 from podracer_core.envs.vector_env import Step, VectorEnv
+from podracer_core.envs.wrapped import is_atari
 from podracer_core.hyperparameters import complete
 from podracer_core.pod import Pod
 from podracer_core.progress import PodMessage, PodResult
 from podracer_core.spec import PodPlan
+
+INSTALLED = [env_id for env_id in CATALOGUE if not is_atari(env_id) or importlib.util.find_spec("ale_py")]
+"""The catalogue's ids that can be played here; Atari is an extra."""
 
 
 def make_plan(folder: Path, env_id: str = "CartPole-v1", **changes: Any) -> PodPlan:
@@ -182,3 +188,31 @@ class LastStepEnv(ShareEnv):
         led_to = torch.stack((torch.zeros_like(share), 1 - share, share), 1)
         final_obs = torch.where((at == 0).unsqueeze(1), led_to, self.obs)
         return Step(self._draw(), reward, self.terminated | (at > 0), torch.full_like(self.terminated, True), final_obs)
+
+
+class SideEnv(GuessEnv):
+    """Shows a bright square, left or right of the middle, on a noisy ground, and pays 1 for naming the side."""
+
+    env_id = "Side"
+    action_dim = 2
+    image = Image(1, 12, 12, channels_last=False, high=255.0)
+    observation_dim = 144
+
+    def reward(self, actions: Tensor) -> Tensor:
+        return (actions == self._side).float()
+
+    def _draw(self) -> Tensor:
+        draw = lambda high: torch.randint(high, (self.num_envs,), generator=self.generator)  # noqa: E731
+        self._side, row, column = draw(2), draw(9), draw(4)
+        self.obs = torch.randint(100, (self.num_envs, *self.image.shape), dtype=torch.uint8, generator=self.generator)
+        for index in range(self.num_envs):
+            left = int(column[index] + 6 * self._side[index])
+            self.obs[index, :, row[index] : row[index] + 3, left : left + 3] = 255
+        return self.obs
+
+    def state(self) -> dict[str, Tensor]:
+        return super().state() | {"side": self._side}
+
+    def load_state(self, state: dict[str, Tensor]) -> Tensor:
+        self._side = state["side"]
+        return super().load_state(state)

@@ -14,6 +14,7 @@ from podracer_core.hyperparameters import ALGORITHMS, complete
 from podracer_core.spec import TournamentSpec
 from podracer_core.spec_parse import MAX_SPEC_BYTES, spec_parse, spec_parse_json, spec_parse_toml
 from podracer_core.tournament.generator import fresh
+from tests.core.making import INSTALLED
 
 FIELDS = ALGORITHMS["ppo"].model_fields
 
@@ -28,7 +29,7 @@ def with_space(**spaces: Any) -> dict[str, Any]:
     return {"env_id": "CartPole-v1", "algorithms": [{"name": "ppo", "search_space": spaces}]}
 
 
-@pytest.mark.parametrize("env_id", CATALOGUE)
+@pytest.mark.parametrize("env_id", INSTALLED)
 def test_an_environment_alone_makes_a_complete_specification(env_id: str) -> None:
     spec = spec_parse({"env_id": env_id})
     assert spec.name
@@ -39,7 +40,7 @@ def test_an_environment_alone_makes_a_complete_specification(env_id: str) -> Non
     assert set(spec.search_space("ppo")) == set(FIELDS)
 
 
-@pytest.mark.parametrize("env_id", CATALOGUE)
+@pytest.mark.parametrize("env_id", INSTALLED)
 def test_the_default_target_is_the_catalogues_solved_score(env_id: str) -> None:
     assert spec_parse({"env_id": env_id}).stop.score == CATALOGUE[env_id].solved_score
 

@@ -1,5 +1,6 @@
 """The pages over HTTP, against the real database."""
 
+import importlib.util
 from typing import Any
 
 import pytest
@@ -164,6 +165,13 @@ def test_defaults_of_an_environment(owner: Client) -> None:
     refused = owner.get("/tournaments/new/environment/?env_id=os:CartPole-v1")
     assert refused.status_code == 422
     assert "module" in refused.json()["error"]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ale_py") is None, reason="not installed: ale_py")
+def test_an_environment_of_images_offers_the_algorithms_that_see_them(owner: Client) -> None:
+    answer = owner.get("/tournaments/new/environment/?env_id=ALE/Pong-v5").json()
+    assert "images of 84 x 84 pixels in, 6 actions" in answer["about"]
+    assert answer["algorithms"] == ["ppo", "a2c", "dqn"]
 
 
 def test_the_page_of_a_tournament_has_what_people_look_for(owner: Client, user: User) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
+from podracer_core.envs.catalogue import CatalogueEntry
 from podracer_core.errors import SpecError
 from podracer_core.hyperparameters import ALGORITHMS
 from podracer_core.search_space import KINDS
@@ -269,9 +270,9 @@ def rows_of(spec: Mapping[str, Any]) -> list[SpaceRow]:
     ]
 
 
-def default_rows(algorithm: str, env_id: str) -> list[SpaceRow]:
+def default_rows(algorithm: str, entry: CatalogueEntry) -> list[SpaceRow]:
     """What is searched unless told otherwise."""
-    return rows_of({"algorithms": [{"name": algorithm, "search_space": default_search_space(algorithm, env_id)}]})
+    return rows_of({"algorithms": [{"name": algorithm, "search_space": default_search_space(algorithm, entry)}]})
 
 
 def initial_of(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from podracer_core.envs import catalogue
 from podracer_core.errors import PodracerError, SpecError
-from podracer_core.hyperparameters import ALGORITHMS, algorithm_problem
+from podracer_core.hyperparameters import ALGORITHMS, algorithm_problem, sees_images
 from podracer_core.spec import TournamentSpec
 from podracer_core.spec_parse import MAX_SPEC_BYTES, spec_parse, spec_parse_toml
 from webapp.tournaments import artefact_views, charts, forms, selectors, services
@@ -134,20 +134,30 @@ def environment_defaults(request: HttpRequest) -> JsonResponse:
         return JsonResponse({"error": message}, status=422)
     initial = forms.initial_of(spec.model_dump(mode="json"))
     # Of every algorithm: the page shows those that are chosen, and adds them as others are.
-    rows = [row for algorithm in ALGORITHMS for row in forms.default_rows(algorithm, env_id)]
+    rows = [row for algorithm in ALGORITHMS for row in forms.default_rows(algorithm, entry)]
     return JsonResponse(
         {
             "about": environment_about(entry),
             "fields": {name: initial[name] for name in ("stop_score", "round_env_steps", "stop_pods")},
-            "algorithms": [name for name in ALGORITHMS if algorithm_problem(name, entry.action_kind) is None],
+            "algorithms": [name for name in ALGORITHMS if _fits(name, entry)],
             "rows": [{"algorithm": r.algorithm, "name": r.name, "kind": r.kind, "values": r.values} for r in rows],
         }
     )
 
 
+def _fits(algorithm: str, entry: catalogue.CatalogueEntry) -> bool:
+    return algorithm_problem(algorithm, entry.action_kind) is None and (
+        sees_images(algorithm) or entry.observation_space.image is None
+    )
+
+
 def environment_about(entry: catalogue.CatalogueEntry) -> str:
     """An environment in a sentence."""
-    inputs = f"{entry.observation_dim} number{'s' if entry.observation_dim != 1 else ''} in"
+    image = entry.observation_space.image
+    if image:
+        inputs = f"images of {image.height} x {image.width} pixels in"
+    else:
+        inputs = f"{entry.observation_dim} number{'s' if entry.observation_dim != 1 else ''} in"
     if entry.action_kind == "discrete":
         outputs = f"{entry.action_dim} actions"
     elif entry.action_kind == "multidiscrete":

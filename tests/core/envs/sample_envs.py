@@ -138,8 +138,21 @@ class Unbounded(Sample):
     action_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
 
 
-class Image(Sample):
-    observation_space = spaces.Box(0, 255, (96, 96, 3), np.uint8)
+class Camera(Sample):
+    """Shows noise in colour."""
+
+    observation_space = spaces.Box(0, 255, (6, 7, 3), np.uint8)
+
+    def observe(self) -> Any:
+        return self.np_random.integers(0, 256, (6, 7, 3), np.uint8)
+
+
+class Cube(Camera):
+    observation_space = spaces.Box(0, 255, (6, 6, 6), np.uint8)
+
+
+class CameraAndSpeed(Camera):
+    observation_space = spaces.Dict({"camera": Camera.observation_space, "speed": Sample.observation_space})
 
 
 class Words(Sample):

@@ -28,7 +28,7 @@ REAL_IDS = ["FrozenLake-v1", "Taxi-v4", "CliffWalking-v1", "Blackjack-v1", "Cart
 SAMPLES = [
     "Crashing", "CrashingReset", "Dying", "Slow", "StartsAtMinusOne", "Matrix",
     "ManyChoices", "Switches", "ByteChoice", "Integers", "OneNumber", "TupleActions", "NothingToDo", "NothingToSee",
-    "Unbounded", "UnboundedIntegers", "LargestFloats", "Image", "Words",
+    "Unbounded", "UnboundedIntegers", "LargestFloats", "Camera", "Cube", "CameraAndSpeed", "Words",
 ]  # fmt: skip
 
 
@@ -83,6 +83,14 @@ def test_every_step_equals_the_single_environments(make, env_id: str, processes:
     assert step.obs.dtype == step.reward.dtype == torch.float32
     for single in singles:
         single.close()
+
+
+def test_images_stay_bytes_and_come_once_where_no_episode_ends(make) -> None:
+    env = make("Camera", 3, processes=2)
+    assert env.reset(1).shape == (3, 3, 6, 7)
+    steps = [env.step(torch.zeros(3, dtype=torch.int64)) for _ in range(4)]
+    assert {step.obs.dtype for step in steps} == {torch.uint8}
+    assert [step.obs is step.final_obs for step in steps] == [True, True, True, False]
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -204,7 +212,8 @@ def test_a_number_that_is_no_vector_is_acted_with_and_seen(make) -> None:
         ("Unbounded", r"Unbounded-v0 has an unbounded action space, Box\(2,\)"),
         ("UnboundedIntegers", r"UnboundedIntegers-v0 has an unbounded action space, Box\(2,\)"),
         ("LargestFloats", r"LargestFloats-v0 has an unbounded action space, Box\(2,\)"),
-        ("Image", r"Image-v0 observes images, Box\(96, 96, 3\); convolutional networks are not built yet"),
+        ("Cube", r"Cube-v0 observes images, Box\(6, 6, 6\), and nothing tells which axis"),
+        ("CameraAndSpeed", r"CameraAndSpeed-v0 observes Dict\(camera: .*, of which a part is an image"),
         ("Words", "Words-v0 has a Text space"),
     ],
 )
