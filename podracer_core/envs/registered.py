@@ -30,9 +30,7 @@ def registered_spec(env_id: str) -> EnvSpec:
     """
     refuse_module_id(env_id)
     if is_atari(env_id):
-        refuse_missing_atari(env_id)
-        ale_py = importlib.import_module("ale_py")  # upon which it registers its games
-        ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # else every game announces itself
+        _register_games(env_id)
     elif env_id not in gymnasium.registry:
         import_allowed()
     refuse_unknown_id(env_id)
@@ -45,6 +43,8 @@ def start(spec: EnvSpec) -> "gymnasium.Env[Any, Any]":
 
     Raises EnvError saying what is missing, or what it raised.
     """
+    if is_atari(spec.id):
+        _register_games(spec.id)
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")  # such as "a newer version exists", which is the user's choice
@@ -56,6 +56,12 @@ def start(spec: EnvSpec) -> "gymnasium.Env[Any, Any]":
         raise EnvError(f"{spec.id} needs a package that is not installed: {_sentence(error)}") from error
     except Exception as error:  # an environment's constructor may raise anything
         raise EnvError(f"{spec.id} does not start: {type(error).__name__}: {_sentence(error)}") from error
+
+
+def _register_games(env_id: str) -> None:
+    refuse_missing_atari(env_id)
+    ale_py = importlib.import_module("ale_py")  # upon which it registers them
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # else each announces itself
 
 
 def _sentence(error: Exception) -> str:

@@ -1,8 +1,10 @@
 """A pod from its plan to its result."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -258,3 +260,21 @@ def test_a_pause_while_it_looks_for_the_target_is_looked_at_again_after_the_resu
     second, result = run_pod(parts.model_copy(update={"resume_from": paused.state_path}))
     assert curve(first) + curve(second) == curve(whole)
     assert (result.evaluation, result.confirmation) == (whole_result.evaluation, whole_result.confirmation)
+
+
+def test_saves_that_take_seconds_are_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, save = [0.0], Pod._save
+
+    def tick() -> float:
+        now[0] += 0.01
+        return now[0]
+
+    def slow_save(pod: Pod) -> str:
+        now[0] += 2.0
+        return save(pod)
+
+    monkeypatch.setattr("podracer_core.pod.time", SimpleNamespace(perf_counter=tick, time=time.time))
+    monkeypatch.setattr(Pod, "_save", slow_save)
+    messages, result = run_pod(make_plan(tmp_path, save_interval_seconds=0.01))
+    assert result.outcome is Outcome.FINISHED
+    assert [isinstance(message, Saved) for message in messages].count(True) == 1
