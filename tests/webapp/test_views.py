@@ -6,10 +6,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from podracer_core.envs.catalogue import CatalogueEntry
+from podracer_core.envs.spaces import SpaceInfo, discrete
 from podracer_core.spec_parse import spec_parse, spec_parse_toml
 from tests.webapp.test_forms import typed
 from webapp.tournaments import services
 from webapp.tournaments.models import Agent, Pod, Tournament
+from webapp.tournaments.views import environment_about
 
 pytestmark = pytest.mark.django_db
 
@@ -164,6 +167,12 @@ def test_defaults_of_an_environment(owner: Client) -> None:
     refused = owner.get("/tournaments/new/environment/?env_id=os:CartPole-v1")
     assert refused.status_code == 422
     assert "module" in refused.json()["error"]
+
+
+def test_an_environment_s_choices_are_told_in_its_sentence() -> None:
+    spaces = {"observation_space": discrete(4), "action_space": SpaceInfo(kind="multidiscrete", nvec=(2, 3))}
+    entry = CatalogueEntry(id="Harbour-v0", kind="harbour", max_episode_steps=None, solved_score=None, **spaces)
+    assert environment_about(entry).startswith("4 numbers in, 2 choices at once, ")
 
 
 def test_the_page_of_a_tournament_has_what_people_look_for(owner: Client, user: User) -> None:

@@ -25,6 +25,7 @@ FROM_REPLAY = {
     "exploration_steps": 500,
     "target_network_frequency": 1,
     "tau": 0.2,
+    "policy_delay": 2,
 }
 
 ENV_STEPS = {"ppo": 12 * 16 * 32, "a2c": 120 * 8 * 32}

@@ -144,3 +144,7 @@ class Image(Sample):
 
 class Words(Sample):
     observation_space = spaces.Text(5)
+
+
+class NumberedParts(Sample):
+    observation_space = spaces.Dict({1: spaces.Discrete(2)})

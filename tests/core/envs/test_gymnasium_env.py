@@ -28,7 +28,7 @@ REAL_IDS = ["FrozenLake-v1", "Taxi-v4", "CliffWalking-v1", "Blackjack-v1", "Cart
 SAMPLES = [
     "Crashing", "CrashingReset", "Dying", "Slow", "StartsAtMinusOne", "Matrix",
     "ManyChoices", "Switches", "ByteChoice", "Integers", "OneNumber", "TupleActions", "NothingToDo", "NothingToSee",
-    "Unbounded", "UnboundedIntegers", "LargestFloats", "Image", "Words",
+    "Unbounded", "UnboundedIntegers", "LargestFloats", "Image", "Words", "NumberedParts",
 ]  # fmt: skip
 
 
@@ -206,6 +206,7 @@ def test_a_number_that_is_no_vector_is_acted_with_and_seen(make) -> None:
         ("LargestFloats", r"LargestFloats-v0 has an unbounded action space, Box\(2,\)"),
         ("Image", r"Image-v0 observes images, Box\(96, 96, 3\); convolutional networks are not built yet"),
         ("Words", "Words-v0 has a Text space"),
+        ("NumberedParts", r"NumberedParts-v0 has a Dict space with keys \[1\]; use texts"),
     ],
 )
 def test_unsupported_spaces_are_refused_by_name(make, name: str, message: str) -> None:
