@@ -8,16 +8,19 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from podracer_core.checkpoint import load_agent
+from podracer_core.agents.learner import Learner
+from podracer_core.checkpoint import Agent, load_agent
 from podracer_core.envs import probe
+from podracer_core.envs.actions import NativeActions
 from podracer_core.envs.catalogue import CATALOGUE, ActionKind, environment_check
 from podracer_core.envs.registered import describe, start
-from podracer_core.envs.spaces import make_single
+from podracer_core.envs.spaces import flatten_observation, make_single
 from podracer_core.hyperparameters import ACTION_KINDS, ALGORITHMS, algorithm_problem, batch_problem, complete
 from podracer_core.pod import Pod
 from podracer_core.progress import Outcome, PodResult, Progress
@@ -129,23 +132,28 @@ def train_and_play(env_id: str, algorithm: str, folder: Path, normalised: bool =
         directory=str(folder),
     )
     assert batch_problem(plan.hyperparameters, plan.num_envs) is None
-    *messages, result = Pod(plan).run()
+    pod = Pod(plan)
+    *messages, result = pod.run()
     assert isinstance(result, PodResult)
     assert result.outcome is Outcome.FINISHED, result.reason
     losses = [message.losses for message in messages if isinstance(message, Progress)]
     assert losses
     assert all(np.isfinite(list(each.values())).all() for each in losses)
     assert result.checkpoint_path is not None
-    play(result.checkpoint_path)
+    play(load_agent(result.checkpoint_path), pod.learner)
 
 
-def play(path: str, steps: int = 20) -> None:
-    agent = load_agent(path)
+def play(agent: Agent, learner: Learner, steps: int = 20) -> None:
+    """Every action is one of the environment's, and the learner's own."""
     env = make_single(agent.env_id, disable_env_checker=True)  # which takes samples of a 0-d box for no element of it
     obs, _ = env.reset(seed=0)
     for _ in range(steps):
         action = agent.act(obs)
         assert env.action_space.contains(action)
+        seen = torch.from_numpy(flatten_observation(agent.observation_space, obs))
+        (expected,) = NativeActions(agent.action_space).each(learner.act(seen[None]).numpy())
+        rounding = 1 if agent.action_space.kind == "box" and action.dtype.kind != "f" else 1e-2
+        np.testing.assert_allclose(action.astype(float), expected.astype(float), rtol=1e-2, atol=rounding)
         obs, _, terminated, truncated, _ = env.step(action)
         if terminated or truncated:
             obs, _ = env.reset()
