@@ -29,7 +29,7 @@ from podracer_core.spec import PodPlan
 NUMBERS = itertools.count()
 ENV_STEPS = 256
 CHEAP = [entry.id for entry in CATALOGUE.values() if "batched" in entry.backends]
-TOY_TEXT = ["FrozenLake-v1", "Taxi-v4", "Blackjack-v1"]
+TOY_TEXT = ["FrozenLake-v1", "Blackjack-v1"]
 
 
 class AnySpaces(gymnasium.Env[Any, Any]):
@@ -160,7 +160,7 @@ def play(agent: Agent, learner: Learner, steps: int = 20) -> None:
     env.close()
 
 
-@settings(max_examples=12, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # shrinking is slow
+@settings(max_examples=8, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # shrinking is slow
 @given(observation=observation_spaces, action=action_spaces, normalised=st.booleans())
 def test_any_spaces(observation: Any, action: Any, normalised: bool, tmp_path_factory: pytest.TempPathFactory) -> None:
     env_id = f"podracer-tests/AnySpaces{next(NUMBERS)}-v0"
