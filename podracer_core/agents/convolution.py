@@ -78,6 +78,7 @@ class Encoder:
 
     def __init__(self, image: Image, parameters: Tensor, gradients: Tensor) -> None:
         self.layers, self._scale = layers_of(image), 1 / image.high
+        self.parameters = parameters
         self.weights, self.biases = _views(self.layers, parameters)
         self.weight_gradients, self.bias_gradients = _views(self.layers, gradients)
         self._kept: list[Tensor] = []
@@ -113,6 +114,13 @@ class Encoder:
             self.weight_gradients[index].copy_(by_weight)
             self.bias_gradients[index].copy_(by_bias)
         self._kept = []
+
+    def weight_mask(self) -> Tensor:
+        """As networks.Mlp's."""
+        mask = torch.zeros_like(self.parameters)
+        for weight in _views(self.layers, mask)[0]:
+            weight.fill_(1.0)
+        return mask
 
     def tensors(self) -> dict[str, Tensor]:
         """Views by name, `0.weight` [outputs, inputs, height, width] and `0.bias`, as torch's Conv2d names them."""

@@ -244,8 +244,12 @@ class ActorCritic:
 
     def weight_mask(self) -> Tensor:
         """1 for what weight decay is for: the layers' weights, no bias, no normalisation, no `log_std`."""
-        masks = [mlp.weight_mask() for mlp in (self.actor, self.critic)]
-        return torch.nn.functional.pad(torch.cat(masks), (0, len(self.parameters) - sum(map(len, masks))))
+        masks = [self.actor.weight_mask(), self.critic.weight_mask()]
+        if self.log_std is not None:
+            masks.append(torch.zeros_like(self.log_std))
+        if self.encoder:
+            masks.append(self.encoder.weight_mask())
+        return torch.cat(masks)
 
 
 def layer_norms(

@@ -98,7 +98,8 @@ class QNetwork:
 
     def weight_mask(self) -> Tensor:
         """As networks.Mlp's."""
-        return self._online.weight_mask()
+        masks = [part.weight_mask() for part in (self._online, self._encoder) if part]
+        return torch.cat(masks)
 
     def update_target(self, tau: float) -> None:
         """Moves the target by the share `tau` of its distance; 1 copies."""

@@ -145,6 +145,8 @@ def describe_space(space: "gymnasium.Space[Any]", env_id: str = "This environmen
         parts = tuple((str(i), describe_space(part, env_id)) for i, part in enumerate(space.spaces))
         return SpaceInfo(kind="tuple", parts=parts)
     if isinstance(space, spaces.Dict):
+        if any(not isinstance(key, str) for key in space.spaces):
+            raise UnsupportedSpaceError(f"{env_id} has a Dict space with keys {list(space.spaces)}; use texts.")
         parts = tuple((key, describe_space(part, env_id)) for key, part in space.spaces.items())
         return SpaceInfo(kind="dict", parts=parts)
     raise UnsupportedSpaceError(

@@ -167,6 +167,23 @@ class CreditEnv(ShareEnv):
         return torch.tensor([1.0, 0, 0]).expand(self.num_envs, 3)
 
 
+class StayEnv(ShareEnv):
+    """Always looks the same: the first option pays 0.5 and goes on, the second pays 1 and ends the episode."""
+
+    env_id = "Stay"
+
+    def step(self, actions: Tensor) -> Step:
+        share = self.share(actions)
+        terminated = torch.rand(self.num_envs, generator=self.generator) < share
+        return Step(
+            self.obs, 0.5 + share - 0.5 * share.square(), terminated, torch.zeros_like(terminated), self.obs.clone()
+        )
+
+    def _draw(self) -> Tensor:
+        self.obs = torch.tensor([1.0, 0, 0]).expand(self.num_envs, 3)
+        return self.obs
+
+
 class LastStepEnv(ShareEnv):
     """One step an episode, which is truncated: `terminated` says whether that is an end too.
 

@@ -7,10 +7,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from podracer_core.envs.catalogue import CatalogueEntry
+from podracer_core.envs.spaces import SpaceInfo, discrete
 from podracer_core.spec_parse import spec_parse, spec_parse_toml
 from tests.webapp.test_forms import typed
 from webapp.tournaments import services
 from webapp.tournaments.models import Agent, Pod, Tournament
+from webapp.tournaments.views import environment_about
 
 pytestmark = pytest.mark.django_db
 
@@ -172,6 +175,12 @@ def test_an_environment_of_images_offers_the_algorithms_that_see_them(owner: Cli
     answer = owner.get("/tournaments/new/environment/?env_id=ALE/Pong-v5").json()
     assert "images of 84 x 84 pixels in, 6 actions" in answer["about"]
     assert answer["algorithms"] == ["ppo", "a2c", "dqn"]
+
+
+def test_an_environment_s_choices_are_told_in_its_sentence() -> None:
+    spaces = {"observation_space": discrete(4), "action_space": SpaceInfo(kind="multidiscrete", nvec=(2, 3))}
+    entry = CatalogueEntry(id="Harbour-v0", kind="harbour", max_episode_steps=None, solved_score=None, **spaces)
+    assert environment_about(entry).startswith("4 numbers in, 2 choices at once, ")
 
 
 def test_the_page_of_a_tournament_has_what_people_look_for(owner: Client, user: User) -> None:

@@ -71,7 +71,7 @@ def test_replayed_images_equal_those_seen(stack: int, num_steps: int, seed: int)
     env = FrameStack(NoiseEnv(3), stack)
     assert env.image is not None
     store = FrameStore(env.image, stack, CAPACITY, 3, CPU)
-    buffer = ReplayBuffer(CAPACITY * 3, 3, stack, 1, CPU)
+    buffer = ReplayBuffer(CAPACITY * 3, 3, (stack,), 1, CPU)
     obs = env.reset(seed)
     store.start(obs)
     seen = play(env, store, buffer, obs, num_steps)
@@ -83,7 +83,7 @@ def test_a_state_brings_back_the_latest_images_that_fit(monkeypatch: Any) -> Non
     env = FrameStack(NoiseEnv(3), 2)
     assert env.image is not None
     stores = [FrameStore(env.image, 2, CAPACITY, 3, CPU) for _ in range(2)]
-    buffers = [ReplayBuffer(CAPACITY * 3, 3, 2, 1, CPU) for _ in range(2)]
+    buffers = [ReplayBuffer(CAPACITY * 3, 3, (2,), 1, CPU) for _ in range(2)]
     obs = env.reset(5)
     stores[0].start(obs)
     seen = play(env, stores[0], buffers[0], obs, 57)

@@ -11,7 +11,7 @@ from podracer_core.agents.learners import LEARNERS
 from podracer_core.envs.catalogue import ActionKind
 from podracer_core.envs.vector_env import VectorEnv
 from podracer_core.hyperparameters import ACTION_KINDS, ALGORITHMS, complete
-from tests.core.making import CreditEnv, GuessBothEnv, GuessEnv, LastStepEnv, PointEnv
+from tests.core.making import CreditEnv, GuessBothEnv, GuessEnv, LastStepEnv, PointEnv, ShareEnv, StayEnv
 
 ON_POLICY = {"learning_rate": 1e-2, "norm_adv": True, "optimizer": "adam", "num_steps": 8}
 PPO = {"num_steps": 16, "num_minibatches": 1, "num_epochs": 8}
@@ -25,6 +25,8 @@ FROM_REPLAY = {
     "exploration_steps": 500,
     "target_network_frequency": 1,
     "tau": 0.2,
+    "policy_delay": 2,
+    "num_critics": 3,
 }
 
 ENV_STEPS = {"ppo": 12 * 16 * 32, "a2c": 120 * 8 * 32}
@@ -72,6 +74,14 @@ def test_waits_for_a_larger_reward_where_the_discount_makes_it_worth_while(
     assert bool(first_share(trained(algorithm, env, gamma), env) > 0.5) is waits
 
 
+@pytest.mark.parametrize(("gamma", "stays"), [(0.1, False), (0.95, True)])
+def test_stays_for_many_small_rewards_where_the_discount_makes_it_worth_while(
+    algorithm: str, kind: ActionKind, gamma: float, stays: bool
+) -> None:
+    env = StayEnv(num_envs_of(algorithm), kind)
+    assert bool(first_share(trained(algorithm, env, gamma), env) < 0.5) is stays
+
+
 @pytest.mark.parametrize("terminated", [True, False])
 def test_looks_beyond_a_truncation_but_not_where_the_episode_terminated_in_the_same_step(
     algorithm: str, kind: ActionKind, terminated: bool
@@ -80,6 +90,6 @@ def test_looks_beyond_a_truncation_but_not_where_the_episode_terminated_in_the_s
     assert bool(first_share(trained(algorithm, env, 0.9), env) > 0.5) is terminated
 
 
-def first_share(learner: Learner, env: CreditEnv | LastStepEnv) -> Tensor:
+def first_share(learner: Learner, env: ShareEnv) -> Tensor:
     """What the agent takes of the second option where an episode of `env` has such a choice."""
     return env.share(learner.act(torch.tensor([[1.0, 0.0, 0.0]])))

@@ -157,3 +157,7 @@ class CameraAndSpeed(Camera):
 
 class Words(Sample):
     observation_space = spaces.Text(5)
+
+
+class NumberedParts(Sample):
+    observation_space = spaces.Dict({1: spaces.Discrete(2)})

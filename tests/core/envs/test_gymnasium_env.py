@@ -29,6 +29,7 @@ SAMPLES = [
     "Crashing", "CrashingReset", "Dying", "Slow", "StartsAtMinusOne", "Matrix",
     "ManyChoices", "Switches", "ByteChoice", "Integers", "OneNumber", "TupleActions", "NothingToDo", "NothingToSee",
     "Unbounded", "UnboundedIntegers", "LargestFloats", "Camera", "Cube", "CameraAndSpeed", "Words",
+    "NumberedParts",
 ]  # fmt: skip
 
 
@@ -215,6 +216,7 @@ def test_a_number_that_is_no_vector_is_acted_with_and_seen(make) -> None:
         ("Cube", r"Cube-v0 observes images, Box\(6, 6, 6\), and nothing tells which axis"),
         ("CameraAndSpeed", r"CameraAndSpeed-v0 observes Dict\(camera: .*, of which a part is an image"),
         ("Words", "Words-v0 has a Text space"),
+        ("NumberedParts", r"NumberedParts-v0 has a Dict space with keys \[1\]; use texts"),
     ],
 )
 def test_unsupported_spaces_are_refused_by_name(make, name: str, message: str) -> None:
