@@ -14,11 +14,14 @@ Array = npt.NDArray[Any]
 
 
 class NumpyEncoder:
-    """image: what comes in; weights, biases, strides: layer by layer, `weights` [outputs, inputs, height, width]"""
+    """image: what comes in; weights, biases, strides: layer by layer, `weights` [outputs, inputs, height, width]
+
+    layers: (weight, bias, stride) of each
+    """
 
     def __init__(self, image: Image, weights: list[Array], biases: list[Array], strides: Sequence[int]) -> None:
         self.image = image
-        self._layers = list(zip(weights, biases, strides, strict=True))
+        self.layers = list(zip(weights, biases, strides, strict=True))
 
     @classmethod
     def read(cls, tensors: Mapping[str, Array], network: Mapping[str, Any]) -> Self | None:
@@ -32,10 +35,10 @@ class NumpyEncoder:
     def features(self, pixels: int) -> int:
         """How many it makes of an image of so many pixels. Raises ValueError where its layers do not fit together."""
         image = self.image
-        if math.prod(image.shape) != pixels or not image.high > 0 or not self._layers:
+        if math.prod(image.shape) != pixels or not image.high > 0 or not self.layers:
             raise ValueError(f"observations of {pixels} numbers are no {image}")
         shape = image.shape
-        for index, (weight, bias, stride) in enumerate(self._layers):
+        for index, (weight, bias, stride) in enumerate(self.layers):
             outputs, inputs, *kernel = weight.shape
             sides = [(n - size) // max(stride, 1) + 1 for n, size in zip(shape[1:], kernel, strict=True)]
             if inputs != shape[0] or bias.shape != (outputs,) or min(sides) < 1 or stride < 1:
@@ -48,7 +51,7 @@ class NumpyEncoder:
     def forward(self, rows: Array) -> Array:
         """rows: [batch, pixels], images flattened as the environment gave them. Returns [batch, features]."""
         x = self.image.channels_first(rows) * np.float32(1 / self.image.high)
-        for weight, bias, stride in self._layers:
+        for weight, bias, stride in self.layers:
             x = _convolve(x, weight, bias, stride)
         return x.reshape(len(x), -1)
 

@@ -11,11 +11,14 @@ from podracer_core.exporting.steps import (
     Activate,
     Array,
     Bound,
+    Convolve,
+    Flatten,
     Largest,
     LargestOfEach,
     LayerNorm,
     Linear,
     Normalise,
+    Pixels,
     Step,
 )
 
@@ -79,6 +82,26 @@ def _output(end: Step) -> Any:
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(end.dtype))
         return helper.make_tensor_value_info(OUTPUT, kind, ["n", *end.shape])
     return helper.make_tensor_value_info(OUTPUT, TensorProto.INT64, ["n"])
+
+
+def _pixels(graph: Graph, step: Pixels) -> None:
+    image, value = step.image, graph.value
+    if image.channels_last:
+        split = np.array([-1, image.frames, image.height, image.width, image.channels // image.frames], dtype=np.int64)
+        value = graph.apply("Reshape", value, graph.constant(split))
+        value = graph.apply("Transpose", value, perm=[0, 1, 4, 2, 3])
+    shaped = graph.apply("Reshape", value, graph.constant(np.array([-1, *image.shape], dtype=np.int64)))
+    graph.value = graph.apply("Mul", shaped, graph.constant(np.array(step.scale, dtype=np.float32)))
+
+
+def _convolve(graph: Graph, step: Convolve) -> None:
+    weight, bias = graph.constant(step.weight), graph.constant(step.bias)
+    convolved = graph.apply("Conv", graph.value, weight, bias, strides=[step.stride] * 2)
+    graph.value = graph.apply("Relu", convolved)
+
+
+def _flatten(graph: Graph, step: Flatten) -> None:
+    graph.value = graph.apply("Flatten", graph.value)
 
 
 def _normalise(graph: Graph, step: Normalise) -> None:
@@ -145,6 +168,9 @@ def _bound(graph: Graph, step: Bound) -> None:
 
 
 BUILDERS: dict[type, Callable[[Graph, Any], None]] = {
+    Pixels: _pixels,
+    Convolve: _convolve,
+    Flatten: _flatten,
     Normalise: _normalise,
     Linear: _linear,
     LayerNorm: _layer_norm,

@@ -11,9 +11,30 @@ import numpy as np
 import numpy.typing as npt
 
 from podracer_core.checkpoint import ACTIVATIONS, LAYER_NORM_EPSILON, OBS_CLIP, PLAYERS, Agent
+from podracer_core.encoder import NumpyEncoder
+from podracer_core.envs.image import Image
 from podracer_core.errors import ExportError
 
 Array = npt.NDArray[Any]
+
+
+class Pixels(NamedTuple):
+    """Flat images to [n, channels, height, width], each pixel times `scale`. image: how they lie in a row."""
+
+    image: Image
+    scale: float
+
+
+class Convolve(NamedTuple):
+    """A convolution without padding, and a ReLU. weight: [outputs, inputs, height, width]; bias: [outputs]"""
+
+    weight: Array
+    bias: Array
+    stride: int
+
+
+class Flatten(NamedTuple):
+    """[n, ...] to [n, features]"""
 
 
 class Normalise(NamedTuple):
@@ -76,10 +97,10 @@ class Bound(NamedTuple):
     shape: tuple[int, ...]
 
 
-Step = Normalise | Linear | LayerNorm | Activate | Largest | LargestOfEach | Bound
+Step = Pixels | Convolve | Flatten | Normalise | Linear | LayerNorm | Activate | Largest | LargestOfEach | Bound
 
 SQUASHES: dict[Callable[[Array], Array], str] = {np.tanh: "tanh", PLAYERS["ppo"].squash: "clip"}
-NETWORK_SETTINGS = frozenset({"hidden_size", "num_layers", "activation", "layer_norm", "obs_clip"})
+NETWORK_SETTINGS = frozenset({"hidden_size", "num_layers", "activation", "layer_norm", "obs_clip", "image", "strides"})
 """What of the metadata's `network` the steps here tell of."""
 
 
@@ -92,7 +113,7 @@ def policy_steps(agent: Agent) -> list[Step]:
     unknown = [f"{name} = {value!r}" for name, value in network.items() if name not in NETWORK_SETTINGS and value]
     if unknown:
         raise ExportError(f"A network with {', '.join(unknown)} cannot be exported yet; its .safetensors file can.")
-    steps: list[Step] = []
+    steps = _encoder(agent)
     if "obs.scale" in agent.tensors:
         steps.append(Normalise(agent.tensors["obs.scale"], agent.tensors["obs.shift"], OBS_CLIP))
     name = PLAYERS[agent.metadata["algorithm"]].network
@@ -106,6 +127,15 @@ def policy_steps(agent: Agent) -> list[Step]:
             steps.append(LayerNorm(gain, shift, LAYER_NORM_EPSILON))
         steps.append(_activation(network["activation"]))
     return [*steps, _end(agent)]
+
+
+def _encoder(agent: Agent) -> list[Step]:
+    """Of images, what makes features of them."""
+    encoder = NumpyEncoder.read(agent.tensors, agent.metadata["network"])
+    if encoder is None:
+        return []
+    layers = [Convolve(weight, bias, stride) for weight, bias, stride in encoder.layers]
+    return [Pixels(encoder.image, 1 / encoder.image.high), *layers, Flatten()]
 
 
 def _activation(name: str) -> Activate:

@@ -13,13 +13,41 @@ from torch import Tensor, nn
 from podracer_core.exporting.steps import (
     Activate,
     Bound,
+    Convolve,
+    Flatten,
     Largest,
     LargestOfEach,
     LayerNorm,
     Linear,
     Normalise,
+    Pixels,
     Step,
 )
+
+
+class PixelsModule(nn.Module):
+    def __init__(self, step: Pixels) -> None:
+        super().__init__()
+        image = step.image
+        self.scale, self.channels_last = step.scale, image.channels_last
+        self.split: list[int] = [image.frames, image.height, image.width, image.channels // image.frames]
+        self.shape: list[int] = list(image.shape)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        if self.channels_last:
+            rows = rows.reshape([len(rows)] + self.split).permute(0, 1, 4, 2, 3)  # noqa: RUF005 - as below
+        return rows.reshape([len(rows)] + self.shape) * self.scale  # noqa: RUF005 - as below
+
+
+class ConvolveModule(nn.Module):
+    def __init__(self, step: Convolve) -> None:
+        super().__init__()
+        outputs, inputs, *kernel = step.weight.shape
+        self.convolution = nn.Conv2d(inputs, outputs, (kernel[0], kernel[1]), step.stride)
+        self.convolution.load_state_dict({"weight": torch.tensor(step.weight), "bias": torch.tensor(step.bias)})
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.convolution(x))
 
 
 class NormaliseModule(nn.Module):
@@ -104,6 +132,9 @@ def _activate(step: Activate) -> nn.Module:
 
 
 MODULES: dict[type, Callable[[Any], nn.Module]] = {
+    Pixels: PixelsModule,
+    Convolve: ConvolveModule,
+    Flatten: lambda step: nn.Flatten(),
     Normalise: NormaliseModule,
     Linear: _linear,
     LayerNorm: _layer_norm,

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podracer_core import export
+from podracer_core.agents.convolution import Encoder, encoder_features, encoder_parameter_count, layers_of
 from podracer_core.agents.learners import LEARNERS
 from podracer_core.checkpoint import PLAYERS, Agent, save_agent
 from podracer_core.envs.spaces import SpaceInfo, box, discrete, flatten_observations
@@ -51,11 +52,13 @@ def trained(env_id: str, algorithm: str, **hyperparameters: Any) -> Agent:
     return Agent({name: tensor.numpy().copy() for name, tensor in learner.tensors().items()}, metadata)
 
 
-def agent_of(observation: SpaceInfo, action: SpaceInfo, algorithm: str = "ppo", **network: Any) -> Agent:
-    """A policy of one hidden layer with random weights."""
+def agent_of(
+    observation: SpaceInfo, action: SpaceInfo, algorithm: str = "ppo", inputs: int | None = None, **network: Any
+) -> Agent:
+    """A policy of one hidden layer with random weights, that sees `inputs` numbers."""
     random, name = np.random.default_rng(5), PLAYERS[algorithm].network
-    sizes = [observation.flat_dim, 8, action.action_dim]
-    tensors: dict[str, Any] = {}
+    sizes = [inputs or observation.flat_dim, 8, action.action_dim]
+    tensors: dict[str, Any] = network.pop("tensors", {})
     for index in range(2):
         tensors[f"{name}.{index}.weight"] = random.normal(size=(sizes[index + 1], sizes[index])).astype(np.float32)
         tensors[f"{name}.{index}.bias"] = random.normal(size=sizes[index + 1]).astype(np.float32)
@@ -94,6 +97,25 @@ def test_every_algorithm_acts_the_same_in_another_runtime(algorithm: str, env_id
     if agent.action_space.kind == "discrete":
         assert made.max_difference == 0
         assert len(set(expected.tolist())) > 1
+
+
+@pytest.mark.parametrize("format", export.FORMATS)
+@pytest.mark.parametrize("shape", [(12, 14), (12, 14, 3), (3, 12, 14), (2, 12, 14, 3), (2, 3, 12, 14)])
+def test_what_sees_images_exports(shape: tuple[int, ...], format: Any) -> None:
+    space = SpaceInfo(kind="box", shape=shape, dtype="uint8", low=(0.0,), high=(255.0,))
+    assert space.image is not None
+    strides = [layer.stride for layer in layers_of(space.image)]
+    encoder = Encoder(space.image, *torch.zeros(2, encoder_parameter_count(space.image)))
+    encoder.initialise(torch.Generator().manual_seed(2))
+    filters = {f"encoder.{name}": tensor.numpy() for name, tensor in encoder.tensors().items()}
+    network = {"inputs": encoder_features(space.image), "image": space.image._asdict(), "strides": strides}
+    agent = agent_of(space, discrete(4), tensors=filters, **network)
+    made = export.make_export(agent, format)
+    obs, rows = export.draw_observations(agent, 30, np.random.default_rng(3))
+    assert obs.shape == (30, *shape)
+    assert obs.dtype == np.uint8
+    np.testing.assert_array_equal(run(format, made.data, rows), agent.act(obs))
+    assert len(set(agent.act(obs).tolist())) > 1
 
 
 @pytest.mark.parametrize("format", export.FORMATS)
@@ -233,6 +255,8 @@ def test_what_the_export_does_not_know_is_refused_by_name(monkeypatch: pytest.Mo
 def test_random_observations_are_of_the_space(lows: list[float | None], dtype: str, seed: int) -> None:
     if dtype == "uint8":
         lows = [0.0] * len(lows)
+    elif dtype == "int64":  # whose bounds are whole
+        lows = [None if low is None else float(int(low)) for low in lows]
     highs = [None if low is None else low + 200 if low < 1e9 else None for low in lows]
     space = SpaceInfo(kind="box", shape=(len(lows),), dtype=dtype, low=tuple(lows), high=tuple(highs))
     agent = agent_of(space, discrete(2))
