@@ -198,7 +198,7 @@ class OffPolicy(ABC):
         action = self.actor.forward_keep(obs).tanh_()
         critics.forward_keep(torch.cat((obs, action), 1))
         upwards = torch.full((1, len(obs), 1), -1.0 / len(obs), device=obs.device)
-        gradient = critics.input_gradient(upwards)[:, obs.shape[1] :]
+        gradient = critics.input_gradient(upwards, obs.shape[1])
         self.actor.backward(torch.ops.aten.tanh_backward.default(gradient, action))
         self.clip_and_step(self.optimizers["actor"])
 
