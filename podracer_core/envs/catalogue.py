@@ -42,6 +42,7 @@ DEFAULTS: dict[str, dict[str, float | int | bool | str]] = {
         "norm_reward": True,
     },
     "dqn": {"n_step": 3, "norm_obs": True},
+    "redq": {"utd_ratio": 4.0, "policy_delay": 4, "num_critics": 5},
 }
 """Hyperparameters by algorithm for environments that are not in the catalogue."""
 
@@ -109,7 +110,13 @@ def _locomotion(env_id: str, observations: int, actions: int, bound: float = 1.0
         "default_env_steps": 1_000_000,
         "default_round_env_steps": 200_000,
         "num_envs": 16,
-        "defaults": {"ppo": ppo},
+        "defaults": {
+            "ppo": ppo,
+            "ddpg": {"learning_rate": 1e-3, "learning_starts": 10_000},
+            "td3": {"learning_rate": 1e-3, "learning_starts": 10_000},
+            "sac": {"learning_starts": 10_000},
+            "redq": {"learning_starts": 5_000} | DEFAULTS["redq"],
+        },
     }
     bounds = [-bound] * actions, [bound] * actions
     return CatalogueEntry(id=env_id, observation_space=observation, action_space=box(*bounds), **fields | changes)
@@ -117,6 +124,8 @@ def _locomotion(env_id: str, observations: int, actions: int, bound: float = 1.0
 
 _CLASSIC: dict[str, Any] = {"kind": "classic control", "backends": ("batched", "gymnasium")}
 _INF = math.inf
+
+_SMALL_ENSEMBLE: dict[str, Any] = {"utd_ratio": 2.0, "policy_delay": 2, "num_critics": 5}
 
 _PENDULUM_REPLAY: dict[str, Any] = {
     "learning_rate": 2e-3,
@@ -131,10 +140,11 @@ _MOUNTAIN_CAR_REPLAY: dict[str, Any] = {
     "learning_rate": 1e-3,
     "buffer_size": 100_000,
     "batch_size": 256,
-    "learning_starts": 5_000,
+    "learning_starts": 1_000,
     "gamma": 0.99,
     "n_step": 5,
     "tau": 0.01,
+    "noise_correlation": 0.93,  # pushes about as long as the car takes to roll through the valley
     "hidden_size": 64,
 }
 
@@ -279,9 +289,10 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "norm_obs": True,
                 "norm_reward": True,
             },
-            "ddpg": _MOUNTAIN_CAR_REPLAY | {"exploration_noise": 0.5},
-            "td3": _MOUNTAIN_CAR_REPLAY | {"exploration_noise": 0.5},
+            "ddpg": _MOUNTAIN_CAR_REPLAY | {"exploration_noise": 1.0},
+            "td3": _MOUNTAIN_CAR_REPLAY | {"exploration_noise": 1.0},
             "sac": _MOUNTAIN_CAR_REPLAY | {"ent_coef": 0.1},
+            "redq": _MOUNTAIN_CAR_REPLAY | _SMALL_ENSEMBLE | {"batch_size": 128},
         },
     ),
     "Pendulum-v1": CatalogueEntry(
@@ -308,6 +319,7 @@ CATALOGUE: dict[str, CatalogueEntry] = {
             "ddpg": _PENDULUM_REPLAY,
             "td3": _PENDULUM_REPLAY,
             "sac": _PENDULUM_REPLAY,
+            "redq": _PENDULUM_REPLAY | _SMALL_ENSEMBLE,
         },
     ),
     "HalfCheetah-v5": _locomotion("HalfCheetah-v5", 17, 6, solved_score=4800.0),
