@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import torch
 
-from podracer_core.agents.exploration import BoxActions
-from tests.core.making import PointEnv
+from podracer_core.agents.exploration import BoxActions, DiscreteActions
+from tests.core.making import GuessEnv, PointEnv
 
 
 def generator() -> torch.Generator:
@@ -44,3 +44,18 @@ def test_random_actions_are_uniform_between_the_bounds() -> None:
     drawn: Any = actions.to_env(actions.random(actions.noise(60, generator())[-1]))
     counts = torch.histc(drawn, 4, 8.0, 16.0) / 4000
     torch.testing.assert_close(counts, torch.full((4,), 0.25), atol=0.03, rtol=0)
+
+
+@pytest.mark.parametrize(("correlation", "repeated"), [(0.0, (0.28, 0.39)), (0.9, (0.6, 0.9))])
+def test_correlated_noise_repeats_discrete_actions_and_leaves_them_as_likely(
+    correlation: float, repeated: tuple[float, float]
+) -> None:
+    actions = DiscreteActions(GuessEnv(200), correlation)
+    actions.noise(50, generator())  # forgets where it began
+    logits = torch.tensor([0.6, 0.3, 0.1]).log()
+    noise = actions.noise(300, generator())
+    chosen = (logits - noise).argmax(2)
+    shares = torch.bincount(chosen.flatten(), minlength=3) / chosen.numel()
+    torch.testing.assert_close(shares, torch.tensor([0.6, 0.3, 0.1]), atol=0.03, rtol=0)
+    random = torch.stack([actions.random(step) for step in noise])
+    assert repeated[0] < float((random[1:] == random[:-1]).float().mean()) < repeated[1]
