@@ -86,7 +86,7 @@ class DiscreteActions(NormalNoise):
     columns = 1
 
     def noise(self, steps: int, generator: torch.Generator) -> Tensor:
-        uniform = torch.special.ndtr(self.draw(steps, generator))
+        uniform: Tensor = torch.special.ndtr(self.draw(steps, generator))
         return uniform.log_().neg_().log_()
 
     def random(self, noise: Tensor) -> Tensor:
