@@ -28,7 +28,7 @@ class Adam:
     ) -> None:
         self.parameters, self.gradients = parameters, gradients
         self.learning_rate, self.betas, self.eps = learning_rate, betas, eps
-        self.weight_decay, self._decays = weight_decay, decays if weight_decay else None
+        self.weight_decay, self._decays = weight_decay, decays
         self.exp_avg, self.exp_avg_sq = torch.zeros_like(parameters), torch.zeros_like(parameters)
         self.num_steps = 0
         self._num_steps = torch.zeros((), device=parameters.device)

@@ -30,7 +30,7 @@ class RMSprop:
     ) -> None:
         self.parameters, self.gradients = parameters, gradients
         self.learning_rate, self.alpha, self.eps = learning_rate, alpha, eps
-        self.weight_decay, self._decays = weight_decay, decays if weight_decay else None
+        self.weight_decay, self._decays = weight_decay, decays
         self.square_avg = torch.ones_like(parameters)
 
     def step(self) -> None:

@@ -23,7 +23,8 @@ gymnasium: the registered environment, many times."""
 DEFAULT_NUM_ENVS = 8
 
 REPLAY_NUM_ENVS = {"ddpg": 4, "td3": 4, "sac": 4, "redq": 4}
-"""Environments at once for algorithms whose updates, not their env steps, take the time: few, and so fresh, steps."""
+"""Environments at once for algorithms whose updates, not their env steps, take the time: few, and so fresh, steps.
+Not where actions are discrete: SAC is given as few updates there as DQN."""
 
 DEFAULTS: dict[str, dict[str, float | int | bool | str]] = {
     "ppo": {
@@ -191,6 +192,17 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "end_e": 0.04,
                 "hidden_size": 128,
             },
+            "sac": {
+                "learning_rate": 1e-3,
+                "batch_size": 128,
+                "learning_starts": 500,
+                "utd_ratio": 0.25,
+                "gamma": 0.98,
+                "n_step": 3,
+                "tau": 0.02,
+                "target_entropy_scale": 0.7,
+                "hidden_size": 128,
+            },
         },
     ),
     "Acrobot-v1": CatalogueEntry(
@@ -235,6 +247,17 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "target_network_frequency": 1,
                 "exploration_steps": 20_000,
                 "norm_obs": True,
+            },
+            "sac": {
+                "learning_rate": 1e-3,
+                "batch_size": 128,
+                "learning_starts": 2_000,
+                "utd_ratio": 0.25,
+                "n_step": 4,
+                "tau": 0.02,
+                "noise_correlation": 0.7,
+                "norm_obs": True,
+                "hidden_size": 64,
             },
         },
     ),
@@ -290,7 +313,7 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "norm_reward": True,
             },
             "ddpg": _MOUNTAIN_CAR_REPLAY | {"exploration_noise": 1.0},
-            "td3": _MOUNTAIN_CAR_REPLAY | {"exploration_noise": 1.0},
+            "td3": _MOUNTAIN_CAR_REPLAY | {"learning_starts": 2_000, "exploration_noise": 2.0},
             "sac": _MOUNTAIN_CAR_REPLAY | {"ent_coef": 0.1},
             "redq": _MOUNTAIN_CAR_REPLAY | _SMALL_ENSEMBLE | {"batch_size": 128},
         },
@@ -339,9 +362,9 @@ CATALOGUE: dict[str, CatalogueEntry] = {
 
 def default_num_envs(env_id: str, algorithm: str) -> int:
     """Environments that a pod of `algorithm` steps at once; what an id outside the catalogue gets too."""
-    if algorithm in REPLAY_NUM_ENVS:
-        return REPLAY_NUM_ENVS[algorithm]
     entry = CATALOGUE.get(env_id)
+    if algorithm in REPLAY_NUM_ENVS and not (entry and entry.action_kind == "discrete"):
+        return REPLAY_NUM_ENVS[algorithm]
     return entry.num_envs if entry else DEFAULT_NUM_ENVS
 
 
