@@ -149,7 +149,7 @@ class SACHyperparameters(OffPolicyHyperparameters):
 
     ent_coef: EntCoef = "auto"
     target_entropy_scale: float = Field(
-        0.3, ge=0, le=1, description="discrete actions: what it then nears, as a share of acting uniformly at random"
+        0.8, ge=0, le=1, description="discrete actions: what it then nears, as a share of acting uniformly at random"
     )
 
 

@@ -79,15 +79,15 @@ class Critics:
                 if self.norms:
                     gradient = self.norms[index - 1].backward(gradient)
 
-    def input_gradient(self, gradient: Tensor) -> Tensor:
-        """gradient: as in `backward`. Returns that by the input, [batch, inputs], and no other."""
+    def input_gradient(self, gradient: Tensor, first: int = 0) -> Tensor:
+        """gradient: as in `backward`. Returns that by the inputs from number `first` on, [batch, n], and no other."""
         for index in range(len(self.weights) - 1, 0, -1):
             before, inputs = self._kept[index]
             through = torch.bmm(gradient, self._transposed[index])
             gradient = self.activation.backward(through, before, inputs)
             if self.norms:
                 gradient = self.norms[index - 1].input_gradient(gradient)
-        return torch.bmm(gradient, self._transposed[0]).sum(0)
+        return torch.bmm(gradient, self._transposed[0][:, :, first:]).sum(0)
 
     def first(self) -> "Critics":
         """The first network alone, over the same tensors."""

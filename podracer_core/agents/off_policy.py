@@ -47,10 +47,8 @@ class OffPolicy(ABC):
     def __init__(self, env: VectorEnv, hyperparameters: OffPolicyHyperparameters, seed: int) -> None:
         self.env, self.device = env, env.device
         self._hp = hyperparameters
-        continuous = env.action_kind == "continuous"
-        self.actions: Actions = (
-            BoxActions(env, hyperparameters.noise_correlation) if continuous else DiscreteActions(env)
-        )
+        kind = DiscreteActions if env.action_kind == "discrete" else BoxActions
+        self.actions: Actions = kind(env, hyperparameters.noise_correlation)
         env_seed, network_seed, noise_seed = (int(s) for s in np.random.SeedSequence(seed).generate_state(3))
         self.build(torch.Generator().manual_seed(network_seed))
         self.generator = torch.Generator(self.device).manual_seed(noise_seed)
@@ -205,7 +203,7 @@ class OffPolicy(ABC):
         action = self.actor.forward_keep(obs).tanh_()
         critics.forward_keep(torch.cat((obs, action), 1))
         upwards = torch.full((1, len(obs), 1), -1.0 / len(obs), device=obs.device)
-        gradient = critics.input_gradient(upwards)[:, obs.shape[1] :]
+        gradient = critics.input_gradient(upwards, obs.shape[1])
         self.actor.backward(torch.ops.aten.tanh_backward.default(gradient, action))
         self.clip_and_step(self.optimizers["actor"])
 

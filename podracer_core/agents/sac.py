@@ -61,8 +61,9 @@ class SAC(OffPolicy):
         """One step down mean(ent_coef log_prob - smaller value). Returns log probabilities [batch]."""
         drawn = draw(self.actor.forward_keep(obs), noise)
         values = self.critics.forward_keep(torch.cat((obs, drawn.action), 1))
-        smaller = torch.zeros_like(values).scatter_(0, values.argmin(0, keepdim=True), 1.0 / len(obs))
-        value_gradient = self.critics.input_gradient(smaller)[:, obs.shape[1] :]
+        first = values[0] < values[1]
+        smaller = torch.stack((first, ~first)).to(values.dtype).mul_(1.0 / len(obs))
+        value_gradient = self.critics.input_gradient(smaller, obs.shape[1])
         self.actor.backward(draw_gradient(drawn, value_gradient, self.temperature.ent_coef))
         self.clip_and_step(self.optimizers["actor"])
         return drawn.log_prob

@@ -10,7 +10,7 @@ import torch
 from podracer_core.errors import CheckpointError
 from podracer_core.files import write_atomically
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 
 
 def save_state(path: str | Path, state: dict[str, Any]) -> None:

@@ -28,7 +28,8 @@ ActionKind = Literal["discrete", "multidiscrete", "continuous"]
 DEFAULT_NUM_ENVS = 8
 
 REPLAY_NUM_ENVS = {"ddpg": 4, "td3": 4, "sac": 4, "redq": 4}
-"""Environments at once for algorithms whose updates, not their env steps, take the time: few, and so fresh, steps."""
+"""Environments at once for algorithms whose updates, not their env steps, take the time: few, and so fresh, steps.
+Not where actions are discrete: SAC is given as few updates there as DQN."""
 
 DEFAULTS: dict[str, dict[str, float | int | bool | str]] = {
     "ppo": {
@@ -47,6 +48,7 @@ DEFAULTS: dict[str, dict[str, float | int | bool | str]] = {
         "norm_reward": True,
     },
     "dqn": {"n_step": 3, "norm_obs": True},
+    "redq": {"utd_ratio": 4.0, "policy_delay": 4, "num_critics": 5},
 }
 """Hyperparameters by algorithm for environments that are not in the catalogue."""
 
@@ -148,7 +150,13 @@ def _locomotion(env_id: str, observations: int, actions: int, bound: float = 1.0
         "default_env_steps": 1_000_000,
         "default_round_env_steps": 200_000,
         "num_envs": 16,
-        "defaults": {"ppo": ppo},
+        "defaults": {
+            "ppo": ppo,
+            "ddpg": {"learning_rate": 1e-3, "learning_starts": 10_000},
+            "td3": {"learning_rate": 1e-3, "learning_starts": 10_000},
+            "sac": {"learning_starts": 10_000},
+            "redq": {"learning_starts": 5_000} | DEFAULTS["redq"],
+        },
     }
     bounds = [-bound] * actions, [bound] * actions
     return CatalogueEntry(id=env_id, observation_space=observation, action_space=box(*bounds), **fields | changes)
@@ -205,6 +213,8 @@ def atari_entry(env_id: str, actions: int, max_episode_steps: int = 27_000) -> C
 _CLASSIC: dict[str, Any] = {"kind": "classic control", "backends": ("batched", "gymnasium")}
 _INF = math.inf
 
+_SMALL_ENSEMBLE: dict[str, Any] = {"utd_ratio": 2.0, "policy_delay": 2, "num_critics": 5}
+
 _PENDULUM_REPLAY: dict[str, Any] = {
     "learning_rate": 2e-3,
     "buffer_size": 100_000,
@@ -218,10 +228,11 @@ _MOUNTAIN_CAR_REPLAY: dict[str, Any] = {
     "learning_rate": 1e-3,
     "buffer_size": 100_000,
     "batch_size": 256,
-    "learning_starts": 5_000,
+    "learning_starts": 1_000,
     "gamma": 0.99,
     "n_step": 5,
     "tau": 0.01,
+    "noise_correlation": 0.93,  # pushes about as long as the car takes to roll through the valley
     "hidden_size": 64,
 }
 
@@ -268,6 +279,16 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "end_e": 0.04,
                 "hidden_size": 128,
             },
+            "sac": {
+                "learning_rate": 1e-3,
+                "batch_size": 128,
+                "learning_starts": 500,
+                "utd_ratio": 0.25,
+                "gamma": 0.97,
+                "n_step": 3,
+                "tau": 0.02,
+                "hidden_size": 64,
+            },
         },
     ),
     "Acrobot-v1": CatalogueEntry(
@@ -312,6 +333,17 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "target_network_frequency": 1,
                 "exploration_steps": 20_000,
                 "norm_obs": True,
+            },
+            "sac": {
+                "learning_rate": 1e-3,
+                "batch_size": 128,
+                "learning_starts": 2_000,
+                "utd_ratio": 0.25,
+                "n_step": 4,
+                "tau": 0.02,
+                "noise_correlation": 0.7,
+                "norm_obs": True,
+                "hidden_size": 64,
             },
         },
     ),
@@ -366,9 +398,10 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "norm_obs": True,
                 "norm_reward": True,
             },
-            "ddpg": _MOUNTAIN_CAR_REPLAY | {"exploration_noise": 0.5},
-            "td3": _MOUNTAIN_CAR_REPLAY | {"exploration_noise": 0.5},
+            "ddpg": _MOUNTAIN_CAR_REPLAY | {"exploration_noise": 1.0},
+            "td3": _MOUNTAIN_CAR_REPLAY | {"learning_starts": 2_000, "exploration_noise": 2.0},
             "sac": _MOUNTAIN_CAR_REPLAY | {"ent_coef": 0.1},
+            "redq": _MOUNTAIN_CAR_REPLAY | _SMALL_ENSEMBLE | {"batch_size": 128},
         },
     ),
     "Pendulum-v1": CatalogueEntry(
@@ -395,6 +428,7 @@ CATALOGUE: dict[str, CatalogueEntry] = {
             "ddpg": _PENDULUM_REPLAY,
             "td3": _PENDULUM_REPLAY,
             "sac": _PENDULUM_REPLAY,
+            "redq": _PENDULUM_REPLAY | _SMALL_ENSEMBLE,
         },
     ),
     "HalfCheetah-v5": _locomotion("HalfCheetah-v5", 17, 6, solved_score=4800.0),
@@ -416,9 +450,9 @@ CATALOGUE: dict[str, CatalogueEntry] = {
 
 def default_num_envs(env_id: str, algorithm: str) -> int:
     """Environments that a pod of `algorithm` steps at once; what an id outside the catalogue gets too."""
-    if algorithm in REPLAY_NUM_ENVS:
-        return REPLAY_NUM_ENVS[algorithm]
     entry = CATALOGUE.get(env_id)
+    if algorithm in REPLAY_NUM_ENVS and not (entry and entry.action_kind == "discrete"):
+        return REPLAY_NUM_ENVS[algorithm]
     return entry.num_envs if entry else DEFAULT_NUM_ENVS
 
 

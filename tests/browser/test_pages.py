@@ -244,7 +244,7 @@ def test_the_search_space_follows_the_chosen_algorithms(page: Page, stack: Stack
     assert listed.evaluate("list => [...list.options].filter(o => o.disabled).map(o => o.value)") == [
         "ddpg",
         "td3",
-        "sac",
+        "redq",
     ]
     rows = page.locator("[data-rows] [name=space-algorithm]")
     listed.select_option(["ppo", "dqn"])

@@ -225,13 +225,13 @@ def test_a_value_of_another_kind_is_refused_not_recorded(parts: dict[str, Any], 
 
 
 def test_an_algorithm_that_cannot_choose_the_environment_s_actions_is_refused_with_those_that_can() -> None:
-    data = {"env_id": "CartPole-v1", "algorithms": [{"name": "ppo"}, {"name": "sac"}]}
+    data = {"env_id": "CartPole-v1", "algorithms": [{"name": "ppo"}, {"name": "td3"}]}
     message = errors_of(data)["algorithms.1.name"]
-    assert "sac cannot choose discrete actions" in message
+    assert "td3 cannot choose discrete actions" in message
     assert "ppo" in message.split(":")[1]
-    assert "td3" not in message
+    assert "redq" not in message
     pendulum = {"env_id": "Pendulum-v1", "algorithms": [{"name": "dqn"}]}
-    assert "those that can: ppo, a2c, ddpg, td3, sac" in errors_of(pendulum)["algorithms.0.name"]
+    assert "those that can: ppo, a2c, ddpg, td3, sac, redq" in errors_of(pendulum)["algorithms.0.name"]
 
 
 def test_a_replay_buffer_smaller_than_a_batch_is_refused() -> None:
@@ -239,6 +239,13 @@ def test_a_replay_buffer_smaller_than_a_batch_is_refused() -> None:
     data = {"env_id": "Pendulum-v1", "algorithms": [{"name": "sac", "search_space": space}]}
     message = errors_of(data)["algorithms.0.search_space.buffer_size"]
     assert "100 transitions is too small for batches of 128" in message
+
+
+def test_more_critics_than_the_ensemble_has_cannot_be_drawn_from_it() -> None:
+    space = {"num_critics": {"int": [1, 10]}, "num_subset": {"choice": [1, 2]}}
+    data = {"env_id": "Pendulum-v1", "algorithms": [{"name": "redq", "search_space": space}]}
+    message = errors_of(data)["algorithms.0.search_space.num_subset"]
+    assert "2 critics cannot be drawn from 1" in message
 
 
 def test_the_entropy_coefficient_is_a_number_or_auto() -> None:

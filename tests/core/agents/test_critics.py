@@ -46,6 +46,7 @@ def test_values_and_gradients_equal_torch_s(activation: str, layer_norm: bool) -
     torch.testing.assert_close(values, expected.detach())
     torch.testing.assert_close(critics.forward(x.detach()), values)
     torch.testing.assert_close(critics.input_gradient(upstream), x.grad)
+    torch.testing.assert_close(critics.input_gradient(upstream, 3), x.grad[:, 3:])
     critics.backward(upstream)
     critics.parameters.copy_(critics.gradients)  # so that the gradients bear the parameters' names
     for number, network in enumerate(theirs):

@@ -1,4 +1,4 @@
-"""DDPG, TD3 and SAC: they learn, repeat themselves, go on, and hyperparameters are in effect."""
+"""DDPG, TD3, SAC and REDQ: they learn, repeat themselves, go on, and hyperparameters are in effect."""
 
 from typing import Any
 
@@ -11,11 +11,21 @@ from podracer_core.agents.learners import LEARNERS
 from podracer_core.checkpoint import Agent
 from podracer_core.envs.spaces import box
 from podracer_core.envs.vector_env import Step, VectorEnv, make_vector_env
-from podracer_core.errors import CheckpointError, DivergedError
+from podracer_core.errors import CheckpointError, DivergedError, EnvironmentCrashedError
 from podracer_core.hyperparameters import complete
 from tests.core.making import PointEnv
 
-OFF_POLICY = ["ddpg", "td3", "sac"]
+OFF_POLICY = ["ddpg", "td3", "sac", "redq"]
+OWN: dict[str, dict[str, Any]] = {"redq": {"num_critics": 3, "utd_ratio": 1.0, "policy_delay": 1}}
+EVERYTHING = {
+    "norm_obs": True,
+    "n_step": 3,
+    "max_grad_norm": 0.5,
+    "utd_ratio": 0.3,
+    "layer_norm": True,
+    "weight_decay": 0.1,
+    "noise_correlation": 0.9,
+}
 SMALL: dict[str, Any] = {"hidden_size": 32, "batch_size": 64, "learning_starts": 64, "buffer_size": 4000, "tau": 0.05}
 
 pytestmark = pytest.mark.parametrize("algorithm", OFF_POLICY)
@@ -46,7 +56,7 @@ class TwoStepEnv(PointEnv):
 def make(algorithm: str, env: VectorEnv | None = None, seed: int = 1, **hyperparameters: Any) -> Any:
     torch.set_num_threads(1)
     env = env or make_vector_env("Pendulum-v1", 4)
-    values = {"learning_rate": 3e-3} | SMALL | hyperparameters
+    values = {"learning_rate": 3e-3} | SMALL | OWN.get(algorithm, {}) | hyperparameters
     return LEARNERS[algorithm](env, complete(algorithm, values), seed)
 
 
@@ -56,9 +66,12 @@ def train(learner: Any, iterations: int) -> Any:
     return learner
 
 
-@pytest.mark.parametrize("norm_obs", [False, True])
-def test_learns_a_continuous_answer_in_the_environment_s_units(algorithm: str, norm_obs: bool) -> None:
-    learner = train(make(algorithm, PointEnv(8), gamma=0.0, norm_obs=norm_obs), 18)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"norm_obs": True, "layer_norm": True, "weight_decay": 0.01, "anneal_lr": True, "noise_correlation": 0.5}],
+)
+def test_learns_a_continuous_answer_in_the_environment_s_units(algorithm: str, options: dict[str, Any]) -> None:
+    learner = train(make(algorithm, PointEnv(8), gamma=0.0, **options), 18)
     obs = torch.tensor([[-0.8], [0.0], [0.8]])
     torch.testing.assert_close(learner.act(obs), 12 + 2 * obs, atol=0.5, rtol=0)
 
@@ -85,9 +98,7 @@ def test_looking_at_the_losses_changes_nothing(algorithm: str) -> None:
     assert {"policy_loss", "value_loss", "learning_rate"} <= set(looked.metrics())
 
 
-@pytest.mark.parametrize(
-    "hyperparameters", [{}, {"norm_obs": True, "n_step": 3, "max_grad_norm": 0.5, "utd_ratio": 0.3}]
-)
+@pytest.mark.parametrize("hyperparameters", [{}, EVERYTHING])
 @pytest.mark.parametrize("before", [1, 4])
 def test_goes_on_from_its_state_as_if_never_interrupted(algorithm: str, before: int, hyperparameters: Any) -> None:
     hyperparameters = {"learning_starts": 50} | hyperparameters
@@ -149,9 +160,29 @@ def test_updates_begin_after_learning_starts_and_keep_to_their_ratio(algorithm: 
     assert learner.optimizers["critics"].num_steps == expected
 
 
+def test_the_learning_rate_falls_with_what_remains_of_the_round(algorithm: str) -> None:
+    learner = train(make(algorithm, anneal_lr=True), 3)
+    learner.iterate(0.25)
+    assert {optimizer.learning_rate for optimizer in learner.optimizers.values()} == {3e-3 * 0.25}
+    assert learner.metrics()["learning_rate"] == 3e-3 * 0.25
+
+
+def test_an_environment_that_crashes_on_what_is_no_number_is_not_to_blame(algorithm: str) -> None:
+    class Brittle(PointEnv):
+        def step(self, actions: Tensor) -> Step:
+            if not actions.isfinite().all():
+                raise EnvironmentCrashedError("Point crashed.")
+            return super().step(actions)
+
+    learner = train(make(algorithm, Brittle(8)), 10)
+    learner.networks["actor"].fill_(torch.nan)
+    with pytest.raises(DivergedError, match="actions became NaN"):
+        learner.iterate(1.0)
+
+
 def test_a_checkpoint_plays_what_the_learner_plays(algorithm: str) -> None:
-    learner = train(make(algorithm, norm_obs=True), 4)
-    network = {"hidden_size": 32, "num_layers": 2, "activation": "relu"}
+    learner = train(make(algorithm, norm_obs=True, layer_norm=True), 4)
+    network = {"hidden_size": 32, "num_layers": 2, "activation": "relu", "layer_norm": True}
     spaces = {"observation": box([-8.0] * 3, [8.0] * 3).model_dump(), "action": box([-2.0], [2.0]).model_dump()}
     metadata = {"env_id": "Pendulum-v1", "algorithm": algorithm, "network": network, "spaces": spaces}
     agent = Agent({name: tensor.numpy() for name, tensor in learner.tensors().items()}, metadata)
