@@ -43,6 +43,17 @@ class CheckpointError(PodracerError):
     """A file that is not a Podracer checkpoint, is damaged, or does not fit."""
 
 
+class DonorError(PodracerError):
+    """A parent's training state is gone or damaged: this agent cannot start, from another parent it can.
+
+    position: of the parent among those that the plan names
+    """
+
+    def __init__(self, text: str, position: int) -> None:
+        self.position = position
+        super().__init__(text)
+
+
 class DeviceUnavailableError(PodracerError):
     """The device asked for is not on this machine."""
 

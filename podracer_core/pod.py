@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ from podracer_core.checkpoint import OBS_CLIP, save_agent
 from podracer_core.device import resolve_device
 from podracer_core.envs.catalogue import environment_check
 from podracer_core.envs.vector_env import VectorEnv, make_vector_env
-from podracer_core.errors import CheckpointError, DivergedError, PodracerError, SpecError
+from podracer_core.errors import CheckpointError, DivergedError, DonorError, PodracerError, SpecError
 from podracer_core.evaluator import Evaluator
+from podracer_core.fuse import fuse
 from podracer_core.hyperparameters import Hyperparameters, algorithm_problem, batch_problem, complete
 from podracer_core.progress import (
     Directive,
@@ -29,7 +30,7 @@ from podracer_core.progress import (
     Progress,
     Saved,
 )
-from podracer_core.spec import PodPlan
+from podracer_core.spec import PodPlan, Segment
 from podracer_core.target_watch import TargetWatch
 
 PROGRESS_INTERVAL = 0.1
@@ -53,6 +54,7 @@ class Pod:
         self._directive = directive
         self._told = Directive.CONTINUE
         self._env_steps = 0
+        self._segment = self._segment_start = 0  # of the plan's schedule: which one, and the env steps before it
         self._seconds_before = 0.0
         self._began = time.perf_counter()
         self._evaluations = 0
@@ -68,6 +70,8 @@ class Pod:
             yield from self._train()
         except DivergedError as error:
             yield self._failed(str(error), diverged=True)
+        except DonorError as error:
+            yield self._failed(str(error), lost_donor=error.position)
         except PodracerError as error:
             yield self._failed(str(error), retryable=error.retryable)
         except (torch.OutOfMemoryError, MemoryError):
@@ -88,23 +92,53 @@ class Pod:
         plan = self.plan
         torch.set_num_threads(plan.threads)
         device = resolve_device(plan.device)
-        hyperparameters = complete(plan.algorithm, plan.hyperparameters)
-        problem = batch_problem(hyperparameters.model_dump(), plan.num_envs)
+        Path(plan.directory).mkdir(parents=True, exist_ok=True)
+        state = load_state(plan.resume_from) if plan.resume_from else None
+        if state:
+            self._segment = state.get("segment", 0)
+        self._build(device)
+        self._evaluator = Evaluator(plan.env_id, device)
+        self.watch = TargetWatch(plan.target_score, window=min(max(2 * plan.num_envs, 10), 100))
+        if state:
+            self._load(state)
+        elif plan.inherit_from:
+            self._inherit(plan.inherit_from)
+        yield Log(self._description(device))
+
+    def _build(self, device: torch.device) -> None:
+        """The environment and the learner that the plan, or the current segment of its schedule, asks for."""
+        plan, segment = self.plan, self._current()
+        hyperparameters = complete(plan.algorithm, segment.hyperparameters if segment else plan.hyperparameters)
+        num_envs = segment.num_envs if segment else plan.num_envs
+        problem = batch_problem(hyperparameters.model_dump(), num_envs)
         if problem:
             raise SpecError([problem])
-        Path(plan.directory).mkdir(parents=True, exist_ok=True)
-        self._env = make_vector_env(plan.env_id, plan.num_envs, device)
+        if self._env is None or self._env.num_envs != num_envs:
+            if self._env:
+                self._env.close()
+            self._env = make_vector_env(plan.env_id, num_envs, device)
         misfit = algorithm_problem(plan.algorithm, self._env.action_kind)
         if misfit:
             raise SpecError([("algorithm", misfit)])
-        self.learner = LEARNERS[plan.algorithm](self._env, hyperparameters, plan.seed)
-        self._evaluator = Evaluator(plan.env_id, device)
-        self.watch = TargetWatch(plan.target_score, window=min(max(2 * plan.num_envs, 10), 100))
-        if plan.resume_from:
-            self._load(load_state(plan.resume_from))
-        elif plan.inherit_from:
-            self.learner.inherit(load_state(plan.inherit_from)["learner"])
-        yield Log(self._description(device))
+        self.learner = LEARNERS[plan.algorithm](self._env, hyperparameters, self._learner_seed())
+
+    def _learner_seed(self) -> int:
+        if not self._segment:
+            return self.plan.seed
+        return int(np.random.SeedSequence([self.plan.seed, 0, self._segment]).generate_state(1)[0])
+
+    def _inherit(self, paths: Sequence[str]) -> None:
+        """Raises DonorError where a parent's state is gone or damaged, CheckpointError where it does not fit."""
+        own = self.learner.learned()
+        learned = []
+        for position, path in enumerate(paths):
+            try:
+                state = load_state(path)["learner"]
+            except CheckpointError as error:
+                raise DonorError(str(error), position) from None
+            # Without what only a resume needs, such as a replay buffer.
+            learned.append({name: state[name] for name in own if name in state})
+        self.learner.inherit(fuse(learned) if len(learned) > 1 else learned[0])
 
     def _description(self, device: torch.device) -> str:
         plan, hp = self.plan, self.learner.hp
@@ -112,10 +146,12 @@ class Pod:
         if plan.resume_from:
             start = f"on from {self._env_steps:,} env steps"
         elif plan.inherit_from:
-            start = "with its parent's weights, optimizer and normalisers"
+            whose = "its parent's" if len(plan.inherit_from) == 1 else f"the mean of {len(plan.inherit_from)} parents'"
+            start = f"with {whose} weights, optimizer and normalisers"
         layers = " x ".join([str(hp.hidden_size)] * hp.num_layers) or "none"
+        assert self._env is not None
         return (
-            f"Training {plan.algorithm} on {plan.env_id} {start}: {plan.num_envs} environments on {device}, "
+            f"Training {plan.algorithm} on {plan.env_id} {start}: {self._env.num_envs} environments on {device}, "
             f"{plan.threads} thread{'s' if plan.threads > 1 else ''}, hidden layers {layers}, {hp.activation}."
         )
 
@@ -133,8 +169,10 @@ class Pod:
                     return
                 reported_at += time.perf_counter() - looked_at  # the rate is that of training alone
                 continue
-            self.watch.add(self.learner.iterate(self._remaining()).returns)
-            self._env_steps = self.learner.global_step
+            if self._segment_is_over():
+                self._begin_segment()
+            self.watch.add(self.learner.iterate(self._remaining_of_segment()).returns)
+            self._env_steps = self._segment_start + self.learner.global_step
             now = time.perf_counter()
             if now - reported_at >= PROGRESS_INTERVAL:
                 yield self._progress((self._env_steps - reported_steps) / (now - reported_at))
@@ -163,6 +201,29 @@ class Pod:
         by_steps = self._env_steps / plan.env_steps if plan.env_steps else 0.0
         by_seconds = self._seconds() / plan.seconds if plan.seconds else 0.0
         return max(0.0, 1.0 - max(by_steps, by_seconds))
+
+    # A schedule: the line of an agent again, one round of each ancestor after another
+
+    def _current(self) -> Segment | None:
+        return self.plan.schedule[self._segment] if self.plan.schedule else None
+
+    def _remaining_of_segment(self) -> float:
+        """What annealing goes by: each ancestor annealed over its own round."""
+        segment = self._current()
+        if segment is None:
+            return self._remaining()
+        return max(0.0, 1.0 - (self._env_steps - self._segment_start) / segment.env_steps)
+
+    def _segment_is_over(self) -> bool:
+        last = self._segment + 1 >= len(self.plan.schedule)
+        return not last and self._remaining_of_segment() <= 0
+
+    def _begin_segment(self) -> None:
+        """The next one starts as an heir does: with what was learned, in fresh environments."""
+        learned = self.learner.learned()
+        self._segment, self._segment_start = self._segment + 1, self._env_steps
+        self._build(resolve_device(self.plan.device))
+        self.learner.inherit(learned)
 
     def _seconds(self) -> float:
         return self._seconds_before + time.perf_counter() - self._began
@@ -215,7 +276,7 @@ class Pod:
             return None
         yield Log(f"Evaluated after {self._env_steps:,} env steps: {_text(evaluation, confirmation)}.")
         if confirmation and confirmation.score >= self._target:
-            return self._finished(evaluation, confirmation)
+            return self._finished(evaluation, confirmation, confirmation if self._would_enter(evaluation) else None)
         if self._best is None or evaluation.score > self._best[0]:
             self._best = evaluation.score, self.learner.learned()
         assert self._evaluator is not None
@@ -235,8 +296,13 @@ class Pod:
             try:
                 evaluation = self._choose()
                 confirmation = self._confirm(evaluation)
-                yield Log(f"The round ended after {self._env_steps:,} env steps: {_text(evaluation, confirmation)}.")
-                yield self._finished(evaluation, confirmation)
+                again = None
+                if self._would_enter(evaluation):
+                    again = confirmation or self._evaluate(self.plan.eval_episodes)
+                yield Log(
+                    f"The round ended after {self._env_steps:,} env steps: {_text(evaluation, again or confirmation)}."
+                )
+                yield self._finished(evaluation, confirmation, again)
                 return
             except _InterruptedError:
                 self._evaluations = evaluations
@@ -263,18 +329,29 @@ class Pod:
         self.learner.inherit(latest)
         return evaluation
 
-    def _finished(self, evaluation: Evaluation, confirmation: Evaluation | None) -> PodResult:
-        checkpoint, state = self._write_agent(evaluation, confirmation), self._save()
+    def _would_enter(self, evaluation: Evaluation) -> bool:
+        """Whether it has to be evaluated again: a score that beats the bar was picked for being high.
+
+        The bar is that of when the pod began. It only rises, so that nobody enters by one evaluation alone.
+        """
+        return self.plan.reevaluate and (self.plan.bar is None or evaluation.score > self.plan.bar)
+
+    def _finished(self, evaluation: Evaluation, confirmation: Evaluation | None, again: Evaluation | None) -> PodResult:
+        """`again`: fresh episodes that score the agent alone. Together with the first, which it was picked for, they
+        would still flatter it."""
+        scored = again or evaluation
+        checkpoint, state = self._write_agent(scored, confirmation), self._save()
         return self._result(
             Outcome.FINISHED,
-            evaluation=evaluation,
+            evaluation=scored,
             confirmation=confirmation,
+            screening=evaluation if again else None,
             checkpoint_path=checkpoint,
             state_path=state,
         )
 
-    def _failed(self, reason: str, *, retryable: bool = False, diverged: bool = False) -> PodResult:
-        return self._result(Outcome.FAILED, reason=reason, retryable=retryable, diverged=diverged)
+    def _failed(self, reason: str, **how: Any) -> PodResult:
+        return self._result(Outcome.FAILED, reason=reason, **how)
 
     def _result(self, outcome: Outcome, **rest: Any) -> PodResult:
         return PodResult(outcome, env_steps=self._env_steps, seconds=self._seconds(), **rest)
@@ -292,6 +369,8 @@ class Pod:
         path = Path(self.plan.directory) / STATE_NAME
         state = {
             "env_id": self.plan.env_id,
+            "segment": self._segment,
+            "segment_start": self._segment_start,
             "learner": self.learner.state(),
             "seconds": self._seconds(),
             "evaluations": self._evaluations,
@@ -306,7 +385,9 @@ class Pod:
             raise CheckpointError(f"The saved state is of {state['env_id']}, the plan of {self.plan.env_id}.")
         self.learner.load_state(state["learner"])
         self.watch.load_state(state["watch"])
-        self._env_steps, self._seconds_before = self.learner.global_step, state["seconds"]
+        self._segment_start = state.get("segment_start", 0)
+        self._env_steps = self._segment_start + self.learner.global_step
+        self._seconds_before = state["seconds"]
         self._evaluations, self._best = state["evaluations"], state["best"]
 
 
@@ -343,8 +424,8 @@ def _score(evaluation: Evaluation | None) -> dict[str, Any] | None:
     return {name: getattr(evaluation, name) for name in ("score", "score_low", "score_high", "episodes")}
 
 
-def _text(evaluation: Evaluation, confirmation: Evaluation | None) -> str:
+def _text(evaluation: Evaluation, again: Evaluation | None) -> str:
     text = f"score {evaluation.score:.1f} over {evaluation.episodes} episodes"
-    if confirmation:
-        text += f", {confirmation.score:.1f} over {confirmation.episodes} more"
+    if again:
+        text += f", {again.score:.1f} over {again.episodes} more"
     return text

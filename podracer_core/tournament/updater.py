@@ -37,6 +37,9 @@ def update(leaderboard: Sequence[Entry], candidate: Entry, *, size: int, max_per
     before = tuple(ranked(leaderboard))
     if not candidate.valid:
         return Update(Verdict.INVALID, before)
+    known = [entry.index for entry in before]
+    if candidate.index in known:  # a result that came twice
+        return Update(Verdict.ENTERS, before, known.index(candidate.index) + 1)
     after = ranked((*before, candidate))
     if len(after) > size and after[-1] == candidate:
         return Update(Verdict.TOO_LOW, before)
@@ -51,6 +54,22 @@ def update(leaderboard: Sequence[Entry], candidate: Entry, *, size: int, max_per
         return Update(refusal, before)
     after.remove(worst)
     return Update(Verdict.ENTERS, tuple(after), after.index(candidate) + 1, worst)
+
+
+def bar(leaderboard: Sequence[Entry], index: int, founder: int, *, size: int, max_per_ancestor: float) -> float | None:
+    """The highest score with which agent number `index` of this founder's line would not enter; None where any does.
+
+    It never falls: who drops off is worse than all who stay.
+    """
+    order = ranked(leaderboard)
+    family = [entry for entry in order if entry.founder == founder]
+    in_the_way = order[-1:] if len(order) >= size else []
+    if len(family) >= family_limit(size, max_per_ancestor):
+        in_the_way.append(family[-1])
+    # Of two equal scores the elder goes first, so that an elder enters with the same score.
+    return max(
+        (one.score if one.index < index else math.nextafter(one.score, -math.inf) for one in in_the_way), default=None
+    )
 
 
 def family_limit(size: int, max_per_ancestor: float) -> int:

@@ -2,12 +2,13 @@
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Count, Q, Sum
 
 from podracer_core.progress import Evaluation, Outcome, PodResult
 from podracer_core.tournament.stopping import Standing, stop_reason
-from webapp.tournaments import board, clock, dispatch, events, sentences
+from webapp.tournaments import board, clock, dispatch, events, lineage, population, sentences
 from webapp.tournaments.models import Agent, Pod, PodLogLine, Tournament
 
 MAX_LOSSES = 3
@@ -39,7 +40,8 @@ def _end_finished(tournament: Tournament, pod: Pod, result: PodResult, files: St
     assert result.evaluation is not None
     agent = pod.agent
     _keep(agent, result, files)
-    _score(agent, result.evaluation, result.confirmation)
+    _score(agent, result.evaluation)
+    agent.confirmation, agent.screening = _summary(result.confirmation), _summary(result.screening)
     agent.save()
     end_pod(pod, Pod.Status.FINISHED, "The pool was made smaller: its round ended early." if pod.end_requested else "")
     board.consider(tournament, pod, agent)
@@ -76,6 +78,11 @@ def _end_paused(tournament: Tournament, pod: Pod, result: PodResult, files: Stor
 
 def _end_failed(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
     reason = clock.storable(result.reason)
+    if result.lost_donor is not None:
+        donor = lineage.donors(pod.agent)[result.lost_donor]
+        population.begin_anew(tournament, pod, donor, reason)
+        requeue(tournament, pod)
+        return
     if result.retryable:
         retry_or_fail(tournament, pod, reason)
         return
@@ -102,20 +109,20 @@ def _keep(agent: Agent, result: PodResult, files: StoredFiles) -> None:
         agent.state_file = files.state_file
 
 
-def _score(agent: Agent, evaluation: Evaluation, confirmation: Evaluation | None) -> None:
+def _score(agent: Agent, evaluation: Evaluation) -> None:
     agent.score = clock.finite(evaluation.score)
     agent.score_low = clock.finite(evaluation.score_low)
     agent.score_high = clock.finite(evaluation.score_high)
     agent.mean, agent.iqm = clock.finite(evaluation.mean), clock.finite(evaluation.iqm)
     agent.returns = [clock.finite(value) for value in evaluation.returns]
     agent.scored_at = clock.database_now()
-    if confirmation is not None:
-        agent.confirmation = {
-            "score": clock.finite(confirmation.score),
-            "score_low": clock.finite(confirmation.score_low),
-            "score_high": clock.finite(confirmation.score_high),
-            "episodes": confirmation.episodes,
-        }
+
+
+def _summary(evaluation: Evaluation | None) -> dict[str, Any] | None:
+    if evaluation is None:
+        return None
+    ends = {name: clock.finite(getattr(evaluation, name)) for name in ("score", "score_low", "score_high")}
+    return {**ends, "episodes": evaluation.episodes}
 
 
 def end_pod(pod: Pod, status: str, reason: str = "") -> None:

@@ -7,7 +7,6 @@ refused with PodLostError once another attempt or an end has come in between. Le
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from random import Random
 from typing import Any
 
 from django.db import transaction
@@ -16,11 +15,11 @@ from django.db.models.functions import Now
 
 from podracer_core.progress import Directive, PodResult, Progress
 from podracer_core.spec import TournamentSpec
-from podracer_core.tournament.generator import Offspring, generate
-from webapp.tournaments import board, clock, dispatch, endings, events
+from podracer_core.tournament import modes
+from webapp.tournaments import board, clock, dispatch, endings, events, lineage, population
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import PodLostError
-from webapp.tournaments.models import Agent, CurvePoint, Pod, Tournament, Worker
+from webapp.tournaments.models import CurvePoint, Pod, Tournament, Worker
 
 LEASE = timedelta(seconds=10)
 """How long a silent pod is believed. A slot renews it every second."""
@@ -28,13 +27,13 @@ LEASE = timedelta(seconds=10)
 RING_AGAIN = timedelta(seconds=2)
 """A pod that waits longer, while slots are free, is rung for again."""
 
-NAME_LETTERS = "abcdefghjkmnpqrstuvwxyz"
-NAME_DIGITS = "23456789"
-
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A pod that a slot has claimed, and what it needs to run it. Files are storage names, "" where there is none."""
+    """A pod that a slot has claimed, and what it needs to run it. Files are storage names, "" where there is none.
+
+    inherit_files: of the agents whose weights it starts with; it says which is lost by the position here
+    """
 
     pod_id: int
     attempt: int
@@ -42,7 +41,7 @@ class Claim:
     agent_id: int
     plan: dict[str, Any]
     resume_file: str
-    inherit_file: str
+    inherit_files: tuple[str, ...]
 
 
 # Filling the pool
@@ -75,77 +74,42 @@ def _fill(tournament: Tournament, served: int = 0) -> int:
         spent=Sum("env_steps", filter=~Q(status__in=Pod.ACTIVE), default=0),
         promised=Sum("env_steps_budget", filter=Q(status__in=Pod.ACTIVE), default=0),
     )
-    room: int = tournament.pool_size - counts["active"]
+    room = modes.room(spec, pool_size=tournament.pool_size, active=counts["active"])
     if spec.stop.pods is not None:
         room = min(room, spec.stop.pods - counts["finished"] - counts["active"])
-    if room <= 0:
+    taken, created = counts["spent"] + counts["promised"], 0
+    past, device_kind = population.past_of(tournament), _device_kind(spec.pool.device)
+    for position in range(room):
+        left = _env_steps_left(spec, room - position, taken)
+        if left == 0:
+            break
+        place = modes.Place(position, room, left)
+        offspring = modes.next_agent(spec, past, tournament.agents_created, place)
+        agent = population.agent_create(tournament, offspring)
+        wanted = population.env_steps_wanted(tournament, agent, offspring.rounds)
+        budget = min((steps for steps in (left, wanted) if steps is not None), default=None)
+        pod = Pod.objects.create(agent=agent, tournament=tournament, device_kind=device_kind, env_steps_budget=budget)
+        events.publish(tournament.pk, "pod", pod.pk)
+        taken, created = taken + (budget or 0), created + 1
+    if not created:
         return 0
-    budgets = _budgets(spec, room, counts["spent"] + counts["promised"])
-    if not budgets:
-        return 0
-    parents = board.parents_available(tournament)
-    device_kind = _device_kind(spec.pool.device)
-    for budget in budgets:
-        offspring = generate(spec, [parent for _, parent in parents.values()], tournament.agents_created)
-        heirs_of = [parents[index][0] for index in offspring.parents]
-        _create_pod(tournament, offspring, heirs_of, device_kind, budget)
     tournament.save(update_fields=["agents_created"])
     events.publish(tournament.pk, "status")
-    dispatch.ring(device_kind, max(0, len(budgets) - served))
-    return len(budgets)
+    dispatch.ring(device_kind, max(0, created - served))
+    return created
 
 
-def _budgets(spec: TournamentSpec, room: int, taken: int) -> list[int | None]:
-    """Env steps for each of at most `room` new pods. A tournament's budget of which `taken` are spent or promised is
-    shared out among them where it is too short for whole rounds, so that the last pods are scored as well.
+def _env_steps_left(spec: TournamentSpec, pods_to_come: int, taken: int) -> int | None:
+    """The most that the next of `pods_to_come` new pods may train; None = no limit.
+
+    A tournament's budget of which `taken` are spent or promised is shared out among them where it is too short for
+    whole rounds, so that the last pods are scored as well.
     """
-    whole = spec.round.env_steps
     if spec.stop.env_steps is None:
-        return [whole] * room
-    budgets: list[int | None] = []
-    for pods_to_come in range(room, 0, -1):
-        left = spec.stop.env_steps - taken
-        if left <= 0:
-            break
-        share = -(-left // pods_to_come)
-        budgets.append(min(whole, share) if whole else share)
-        taken += budgets[-1] or 0
-    return budgets
-
-
-def _create_pod(
-    tournament: Tournament, offspring: Offspring, parents: list[Agent], device_kind: str, budget: int | None
-) -> Pod:
-    heir_of = parents[0] if parents else None
-    index = tournament.agents_created
-    agent = Agent.objects.create(
-        tournament=tournament,
-        index=index,
-        name=_agent_name(tournament, index),
-        algorithm=offspring.algorithm,
-        hyperparameters=offspring.hyperparameters,
-        seed=offspring.seed,
-        strategy=offspring.strategy,
-        founder_index=heir_of.founder_index if heir_of else index,
-        depth=heir_of.depth + 1 if heir_of else 0,
-        changes=offspring.changes or {},
-        base_env_steps=heir_of.base_env_steps + heir_of.env_steps if heir_of else 0,
-    )
-    agent.parents.set(parents)
-    tournament.agents_created += 1
-    pod = Pod.objects.create(agent=agent, tournament=tournament, device_kind=device_kind, env_steps_budget=budget)
-    events.publish(tournament.pk, "pod", pod.pk)
-    return pod
-
-
-def _agent_name(tournament: Tournament, index: int) -> str:
-    """Four signs that can be said and told apart, another for each agent of the tournament."""
-    rng = Random(f"{tournament.pk}/{index}")
-    for length in (4, 4, 4, 4, 5, 6, 7, 8):
-        name = rng.choice(NAME_LETTERS) + "".join(rng.choices(NAME_LETTERS + NAME_DIGITS, k=length - 1))
-        if not Agent.objects.filter(tournament=tournament, name=name).exists():
-            return name
-    return f"n{index}"
+        return None
+    left = max(0, spec.stop.env_steps - taken)
+    others = (pods_to_come - 1) * (spec.round.env_steps or left)
+    return max(-(-left // pods_to_come), left - others)
 
 
 def _device_kind(device: str) -> str:
@@ -199,13 +163,8 @@ def pod_claim(*, worker: str, slot: int, device_kind: str) -> Claim | None:
         agent_id=pod.agent_id,
         plan=_plan(pod),
         resume_file=pod.state_file,
-        inherit_file=_inherit_file(pod.agent),
+        inherit_files=tuple(donor.state_file for donor in lineage.donors(pod.agent)),
     )
-
-
-def _inherit_file(agent: Agent) -> str:
-    parent = agent.parents.first()
-    return parent.state_file if parent else ""
 
 
 def _plan(pod: Pod) -> dict[str, Any]:
@@ -213,23 +172,16 @@ def _plan(pod: Pod) -> dict[str, Any]:
     agent, tournament = pod.agent, pod.tournament
     spec = tournament.parsed_spec
     return {
+        **population.plan_of(agent),
         "env_id": spec.env_id,
-        "algorithm": agent.algorithm,
-        "hyperparameters": agent.hyperparameters,
-        "seed": agent.seed,
-        "num_envs": spec.num_envs(agent.algorithm),
         "env_steps": pod.env_steps_budget,
-        "seconds": spec.round.seconds,
+        # A schedule is as long as what it repeats.
+        "seconds": None if agent.schedule else spec.round.seconds,
         "eval_episodes": spec.leaderboard.eval_episodes,
         "score": spec.leaderboard.score,
         "target_score": spec.stop.score,
-        "lineage": {
-            "tournament": tournament.name,
-            "agent": agent.name,
-            "parents": list(agent.parents.values_list("name", flat=True)),
-            "strategy": agent.strategy,
-            "base_env_steps": agent.base_env_steps,
-        },
+        "reevaluate": spec.leaderboard.reevaluate,
+        "bar": board.bar_of(tournament, agent),
     }
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from podracer_core.sentences import ordinal
+
 
 def number(value: float) -> str:
     """A score as people read it: thousands with commas, small ones with two decimals at most, a real minus sign."""
@@ -30,17 +32,38 @@ def certainty(probability: float) -> str:
     return "over 99 %" if probability > 0.99 else f"{probability * 100:.0f} %"
 
 
-def ordinal(rank: int) -> str:
-    suffix = "th" if 10 <= rank % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
-    return f"{rank}{suffix}"
-
-
-def descent(strategy: str, parents: list[str], changes: Mapping[str, tuple[Any, Any]] | None) -> str:
-    """From whom an agent comes and what was changed."""
+def descent(
+    strategy: str, parents: list[str], changes: Mapping[str, tuple[Any, Any]], scores: list[float | None]
+) -> str:
+    """From whom an agent comes, the parent that it continues first, and what was changed."""
+    moved = ", ".join(f"{name} {setting(old)} → {setting(new)}" for name, (old, new) in changes.items())
+    change = f" with {moved}" if moved else ", unchanged"
     if not parents:
         return "It started fresh."
-    moved = ", ".join(f"{name} {setting(old)} → {setting(new)}" for name, (old, new) in (changes or {}).items())
-    return f"It descends from {' and '.join(parents)}{' with ' + moved if moved else ', unchanged'}."
+    if strategy == "continue":
+        return f"It continues {parents[0]}{change}."
+    if strategy == "crossover":
+        return f"It has the weights of {parents[0]}, crossed with {listed(parents[1:])}{change}."
+    if strategy == "fuse":
+        return f"It began as the mean of {listed(parents)}{change}."
+    if strategy == "rerun":
+        reached = "" if scores[0] is None else f", which scored {number(scores[0])}"
+        return f"It ran the schedule of {parents[0]}{reached}, again from scratch."
+    return f"It descends from {listed(parents)}{change}."
+
+
+def listed(names: list[str]) -> str:
+    """a, b and c"""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def began_anew(name: str, donor: str, reason: str, descends: str) -> str:
+    return f"{name} could not start from {donor}, whose training state is lost ({reason.rstrip('.')}). {descends}"
+
+
+def evaluated_again(first: float) -> str:
+    """What the score of a newcomer was before it was evaluated again."""
+    return f" (evaluated again on fresh seeds; {number(first)} at first)"
 
 
 def entered(

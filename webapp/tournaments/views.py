@@ -181,7 +181,7 @@ def tournament_detail(request: HttpRequest, tournament_id: int) -> HttpResponse:
 def _num_envs(spec: Mapping[str, Any]) -> str:
     """How many environments a pod steps at once: one number, or from the fewest to the most of its algorithms."""
     parsed = TournamentSpec.model_validate(spec)
-    counts = sorted({parsed.num_envs(part.name) for part in parsed.algorithms})
+    counts = sorted({int(count) for part in parsed.algorithms for count in parsed.num_envs_space(part.name).extremes})
     text = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
     return f"{text} environment{'' if counts == [1] else 's'}"
 
