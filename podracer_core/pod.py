@@ -32,6 +32,7 @@ from podracer_core.progress import (
 )
 from podracer_core.spec import PodPlan, Segment
 from podracer_core.target_watch import TargetWatch
+from podracer_core.tournament.statistics import pooled
 
 PROGRESS_INTERVAL = 0.1
 """Seconds between two points of the curve, unless one iteration takes longer."""
@@ -337,9 +338,8 @@ class Pod:
         return self.plan.reevaluate and (self.plan.bar is None or evaluation.score > self.plan.bar)
 
     def _finished(self, evaluation: Evaluation, confirmation: Evaluation | None, again: Evaluation | None) -> PodResult:
-        """`again`: fresh episodes that score the agent alone. Together with the first, which it was picked for, they
-        would still flatter it."""
-        scored = again or evaluation
+        """`again`: further episodes. Both together are the score: the second alone would be picked for its luck too."""
+        scored = pooled(evaluation, again, self.plan.score) if again else evaluation
         checkpoint, state = self._write_agent(scored, confirmation), self._save()
         return self._result(
             Outcome.FINISHED,

@@ -82,7 +82,7 @@ class PodResult:
     """How a pod ended. Paths are None where nothing was written.
 
     evaluation: of the agent in `checkpoint_path`; None unless FINISHED
-    screening: the evaluation by which it would have entered the leaderboard, where `evaluation` is a second one
+    screening: the evaluation by which it would have entered the leaderboard, where `evaluation` has further episodes
     confirmation: the further episodes that a reached target score is confirmed with; None where not reached
     reason: why it FAILED, in a sentence; `retryable` says whether another try may succeed
     lost_donor: position in the plan's `inherit_from` of a state that is gone or damaged

@@ -153,7 +153,7 @@ class LeaderboardSpec(_Part):
     max_per_ancestor: Number = Field(
         0.5, gt=0, le=1, description="share of the places that one founder's line may have"
     )
-    reevaluate: bool = Field(True, description="score whoever would enter by the fresh episodes of a second evaluation")
+    reevaluate: bool = Field(True, description="whoever would enter plays as many episodes again, on fresh seeds")
 
 
 class GeneratorSpec(_Part):
@@ -271,7 +271,7 @@ class PodPlan(_Part):
     target_score: a score that ends the round early once `confirm_episodes` further episodes confirm it
     schedule: in place of one round under one set of hyperparameters, what to train one after another. env_steps,
         hyperparameters and num_envs then say the sum, the last and the last
-    reevaluate: whether an agent that would enter the leaderboard is scored by fresh episodes of a second evaluation
+    reevaluate: whether an agent that would enter the leaderboard plays as many episodes again, which count as well
     bar: the highest score with which it would not; None where it would with any
     inherit_from: other agents' training states, whose weights, optimizer and normalisers to start with; several are
         averaged, see fuse.py

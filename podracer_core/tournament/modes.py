@@ -39,12 +39,13 @@ class Past:
     """What a mode may look at. The functions are asked only by modes that need their answer.
 
     leaderboard: agents whose training state can be inherited
-    generation: of the latest generation those that can be inherited from, and its number; -1 before the first
+    generation: `ranked_teams` of those of the latest generation that can be inherited from, and its number; -1 before
+        the first
     rungs: the lowest first
     """
 
     leaderboard: Callable[[], Sequence[Parent]]
-    generation: Callable[[], tuple[Sequence[Parent], int]]
+    generation: Callable[[], tuple[Sequence[Sequence[Parent]], int]]
     rungs: Callable[[], Sequence[Rung]]
 
 
@@ -75,8 +76,8 @@ def next_agent(spec: TournamentSpec, past: Past, index: int, place: Place) -> Of
     if mode == "successive_halving":
         return promoted(spec, past.rungs(), rng)
     if mode == "generational":
-        members, stage = past.generation()
-        return generation_member(spec, members, stage + 1, place, index)
+        teams, stage = past.generation()
+        return generation_member(spec, teams, stage + 1, place, index)
     return generate(spec, past.leaderboard(), index, env_steps_left=place.env_steps_left)
 
 
@@ -102,22 +103,21 @@ def promoted(spec: TournamentSpec, rungs: Sequence[Rung], rng: Random) -> Offspr
 
 
 def generation_member(
-    spec: TournamentSpec, members: Sequence[Parent], stage: int, place: Place, index: int
+    spec: TournamentSpec, teams: Sequence[Sequence[Parent]], stage: int, place: Place, index: int
 ) -> Offspring:
-    """One of the generation number `stage`, after the `members` of the last that can be inherited from.
+    """One of the generation number `stage`, after the last one's `teams`, the best first.
 
     The agents of the first are all fresh, one pod each: networks of different random beginnings cannot be averaged.
     """
     rng, pods = agent_rng(spec, index), spec.generator.pods_per_agent
-    teams = ranked_teams(members)
     if not teams:
         return replace(fresh(spec, (), rng), stage=stage, team=place.position)
     number = place.position // pods
-    survivors = math.ceil(max(1, place.size // pods) * spec.generator.survivors)
-    team = teams[number % min(survivors, len(teams))]
-    rank = teams.index(team) + 1
-    origin = f"Generation {stage}: rank {rank} of {len(teams)} at the barrier "
-    if number < min(survivors, len(teams)):
+    survivors = min(len(teams), math.ceil(max(1, place.size // pods) * spec.generator.survivors))
+    rank = number % survivors
+    team = teams[rank]
+    origin = f"Generation {stage}: rank {rank + 1} of {len(teams)} at the barrier "
+    if number < survivors:
         child = unchanged_child(team[0], rng, origin + "goes on.")
     else:
         # Pods of one agent share its perturbation, so that what they learn can be averaged as one agent.

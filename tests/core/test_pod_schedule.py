@@ -81,15 +81,17 @@ def test_a_rerun_line_does_what_its_ancestors_did(tmp_path: Path) -> None:
 # Evaluated again
 
 
-def test_who_would_enter_is_scored_by_fresh_episodes_alone(tmp_path: Path) -> None:
+def test_who_would_enter_is_scored_by_fresh_episodes_too(tmp_path: Path) -> None:
     _, plain = run_pod(make_plan(tmp_path / "plain"))
     assert plain.evaluation is not None
     assert plain.screening is None
     messages, again = run_pod(make_plan(tmp_path / "again", reevaluate=True))
     assert again.screening == plain.evaluation
     assert again.evaluation is not None
-    assert again.evaluation.returns != plain.evaluation.returns
-    assert again.evaluation.episodes == 4
+    assert again.evaluation.returns[:4] == plain.evaluation.returns
+    assert again.evaluation.returns[4:] != plain.evaluation.returns
+    assert again.evaluation.score == pytest.approx(sum(again.evaluation.returns) / 8)
+    assert again.checkpoint_path is not None
     assert "4 more" in [message.text for message in messages if isinstance(message, Log)][-1]
 
 
@@ -106,9 +108,10 @@ def test_the_episodes_that_confirm_a_target_are_the_second_evaluation(tmp_path: 
     plan = make_plan(tmp_path, target_score=15.0, confirm_episodes=20, reevaluate=True)
     _, result = run_pod(plan)
     assert result.confirmation is not None
-    assert result.evaluation == result.confirmation
     assert result.screening is not None
-    assert result.screening.episodes == 4
+    assert result.evaluation is not None
+    assert result.evaluation.returns == result.screening.returns + result.confirmation.returns
+    assert (result.screening.episodes, result.evaluation.episodes) == (4, 24)
 
 
 def test_a_pause_between_the_two_evaluations_changes_nothing(tmp_path: Path) -> None:

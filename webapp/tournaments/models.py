@@ -121,6 +121,7 @@ class Agent(models.Model):
         indexes = (
             models.Index(F("tournament"), F("score").desc(nulls_last=True), name="agent_best"),
             models.Index(F("tournament"), F("stage"), F("score").desc(nulls_last=True), name="agent_best_of_stage"),
+            models.Index(fields=["tournament"], condition=~Q(state_file=""), name="agent_with_state"),
         )
 
     def __str__(self) -> str:

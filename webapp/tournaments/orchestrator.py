@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from podracer_core.progress import Directive, PodResult, Progress
 from podracer_core.spec import TournamentSpec
 from podracer_core.tournament import modes
-from webapp.tournaments import board, clock, dispatch, endings, events, lineage, population
+from webapp.tournaments import board, clock, dispatch, endings, events, lineage, population, retention
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import PodLostError
 from webapp.tournaments.models import CurvePoint, Pod, Tournament, Worker
@@ -298,6 +298,7 @@ def pod_finish(*, pod_id: int, attempt: int, result: PodResult, files: StoredFil
         endings.end_if_done(tournament)
         # The slot that hands in this result claims the next pod itself, with no ring.
         _fill(tournament, served=1)
+        retention.states_release(tournament)
         events.publish(tournament.pk, "status")
 
 

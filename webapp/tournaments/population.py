@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, QuerySet
 
 from podracer_core.tournament.leaderboard import Entry
-from podracer_core.tournament.modes import Past, Place, Rung, next_agent
+from podracer_core.tournament.modes import Past, Place, Rung, next_agent, ranked_teams
 from podracer_core.tournament.offspring import Offspring, Parent
 from webapp.tournaments import events, lineage, sentences, storage
 from webapp.tournaments.models import Agent, Pod, Tournament
@@ -52,13 +52,13 @@ def past_of(tournament: Tournament, before: int | None = None) -> Past:
         return [parent_of(agent) for agent in donors.filter(entry__isnull=False)]
 
     @cache
-    def generation() -> tuple[list[Parent], int]:
+    def generation() -> tuple[list[list[Parent]], int]:
         if before is None:
             newest = tournament.agents.order_by("-index").first()
             stage = newest.stage if newest else -1
         else:
             stage = before - 1
-        return [parent_of(agent) for agent in donors.filter(stage=stage)], stage
+        return ranked_teams([parent_of(agent) for agent in donors.filter(stage=stage)]), stage
 
     def rungs() -> list[Rung]:
         spec = tournament.parsed_spec.generator

@@ -5,7 +5,7 @@ from collections import Counter
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podracer_core.tournament.leaderboard import Entry, ranked
@@ -49,6 +49,7 @@ def test_an_update_says_what_it_did(candidates: list[Entry], size: int, share: f
         board = decision.leaderboard
 
 
+@settings(max_examples=60, deadline=None)
 @given(CANDIDATES, SIZES, SHARES, st.randoms())
 def test_in_whatever_order_they_come_it_is_the_best_of_each_familys_best(
     candidates: list[Entry], size: int, share: float, random: Random

@@ -20,7 +20,7 @@ def mode(name: str, **generator: Any) -> TournamentSpec:
 def past(
     leaderboard: Sequence[Parent] = (), members: Sequence[Parent] = (), stage: int = -1, rungs: Sequence[Rung] = ()
 ) -> Past:
-    return Past(lambda: leaderboard, lambda: (members, stage), lambda: rungs)
+    return Past(lambda: leaderboard, lambda: (ranked_teams(members), stage), lambda: rungs)
 
 
 def generation(spec: TournamentSpec, members: Sequence[Parent], stage: int, size: int, first: int) -> list[Offspring]:

@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podracer_core.hyperparameters import ALGORITHMS, ARCHITECTURE
@@ -38,11 +38,12 @@ def test_a_child_keeps_what_shapes_the_network_and_changes_something_else(seed: 
     assert "1st of 1" in child.origin
 
 
+@settings(max_examples=40, deadline=None)
 @given(SEEDS)
 def test_a_long_line_of_descent_stays_inside_and_never_sticks(seed: int) -> None:
     spec, rng = made(), Random(seed)
     parent = board(spec)[0]
-    for index in range(30):
+    for index in range(20):
         child = exploit(spec, [parent], rng)
         assert child is not None
         assert child.changes

@@ -278,3 +278,82 @@ def test_the_bar_of_a_full_family_is_its_own_worst() -> None:
 def test_reevaluation_can_be_left_out() -> None:
     making.tournament(pool={"size": 1}, leaderboard={"reevaluate": False})
     assert making.claim().plan["reevaluate"] is False
+
+
+# What is kept of them
+
+
+def states(tournament: Tournament) -> set[int]:
+    """Index of every agent whose training state is still there."""
+    return set(tournament.agents.exclude(state_file="").values_list("index", flat=True))
+
+
+def test_states_of_those_off_the_leaderboard_go_and_everything_else_stays() -> None:
+    tournament = started("exploit", leaderboard={"size": 2, "max_per_ancestor": 1})
+    played([1.0, 3.0, 2.0, 0.5])
+    assert states(tournament) == {1, 2}
+    dropped = tournament.agents.get(index=0)
+    assert dropped.score == 1.0
+    assert tournament.agents.filter(score__isnull=False).count() == 4
+
+
+def test_a_donor_in_use_keeps_its_state_until_its_heir_has_ended() -> None:
+    tournament = started("exploit", leaderboard={"size": 1})
+    (first,) = played([1.0])
+    heir = making.claim()
+    assert agent_of(heir).inherits_from == agent_of(first)
+    rival = making.tournament(pool={"size": 1}, generator={"strategies": {"fresh": 1}})
+    making.finish(heir, making.result(2.0))  # takes the only place
+    assert agent_of(making.claim()).tournament in (tournament, rival)
+    assert states(tournament) == {1}
+
+
+def test_a_donor_that_drops_off_while_its_heir_trains_keeps_its_state() -> None:
+    tournament = making.tournament(pool={"size": 2}, generator={"strategies": {"exploit": 1}}, leaderboard={"size": 1})
+    first, second = making.claim(), making.claim()
+    making.finish(first, making.result(1.0))
+    heir = making.claim()
+    assert agent_of(heir).inherits_from == agent_of(first)
+    making.finish(second, making.result(2.0))  # displaces the donor
+    assert not hasattr(agent_of(first), "entry")
+    assert states(tournament) == {0, 1}
+    making.finish(heir, making.result(0.5))
+    assert states(tournament) == {1}
+
+
+def test_the_files_go_once_no_row_names_them(django_capture_on_commit_callbacks: Any) -> None:
+    started("exploit", leaderboard={"size": 1})
+    claim = making.claim()
+    default_storage.save(making.state_name(claim), ContentFile(b"state"))
+    making.finish(claim, making.result(1.0))
+    assert default_storage.exists(making.state_name(claim))
+    with django_capture_on_commit_callbacks(execute=True):
+        played([2.0, 0.5])
+    assert not default_storage.exists(making.state_name(claim))
+
+
+def test_a_generation_keeps_its_own_until_the_barrier() -> None:
+    tournament = making.tournament(
+        pool={"size": 3},
+        generator={"mode": "generational", "survivors": 0.4},
+        leaderboard={"size": 1},
+        stop={"pods": 30},
+    )
+    claims = [making.claim() for _ in range(3)]
+    for claim, score in zip(claims[:2], [3.0, 2.0], strict=True):
+        making.finish(claim, making.result(score))
+    assert states(tournament) == {0, 1}, "below the only place, and yet to be compared at the barrier"
+    making.finish(claims[2], making.result(1.0))
+    assert states(tournament) == {0, 1}, "the donors of the second generation"
+
+
+def test_whoever_may_still_be_promoted_keeps_its_state() -> None:
+    tournament = making.tournament(
+        pool={"size": 1},
+        generator={"mode": "successive_halving", "reduction_factor": 2, "rungs": 2},
+        leaderboard={"size": 1},
+        round={"env_steps": 1000},
+    )
+    played([2.0, 1.0, 5.0])
+    assert tournament.agents.get(index=2).stage == 1
+    assert states(tournament) == {1, 2}

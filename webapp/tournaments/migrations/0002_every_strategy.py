@@ -60,6 +60,10 @@ class Migration(migrations.Migration):
             model_name='agent',
             index=models.Index(models.F('tournament'), models.F('stage'), models.OrderBy(models.F('score'), descending=True, nulls_last=True), name='agent_best_of_stage'),
         ),
+        migrations.AddIndex(
+            model_name='agent',
+            index=models.Index(condition=models.Q(('state_file', ''), _negated=True), fields=['tournament'], name='agent_with_state'),
+        ),
         # Until now an heir had one parent, and inherited from it.
         migrations.RunSQL(
             """
