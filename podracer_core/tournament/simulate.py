@@ -22,12 +22,12 @@ LATEST = 1000
 """Decisions at the beginning and at the end that are compared, to see whether they take longer as history grows."""
 
 
-def simulated_spec(mode: str, options: argparse.Namespace) -> TournamentSpec:
+def simulated_spec(mode: str, options: argparse.Namespace, seed: int) -> TournamentSpec:
     """A tournament that searches the learning rate over three orders of magnitude."""
     return spec_parse(
         {
             "env_id": "CartPole-v1",
-            "seed": options.seed,
+            "seed": seed,
             "algorithms": [{"name": "ppo", "search_space": {"learning_rate": {"loguniform": [1e-5, 3e-2]}}}],
             "pool": {"size": min(options.slots, 1024)},
             "round": {"env_steps": 1},
@@ -48,11 +48,12 @@ def simulate(mode: str, options: argparse.Namespace, seed: int) -> Outcome:
     rng = np.random.default_rng(seed)
     workers = Workers.drawn(options.slots, options.tail, options.loss, rng)
     return Simulation(
-        simulated_spec(mode, options),
+        simulated_spec(mode, options, seed),
         workers,
         seed,
         stop_at_target=not options.to_the_end,
         decision_seconds=options.decision_ms / 1000,
+        stuck=options.stuck,
     ).run()
 
 
@@ -113,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int, default=1, help="tournaments of each mode")
     parser.add_argument("--tail", type=float, default=2.0, help="exponent of the round lengths' Pareto distribution")
     parser.add_argument("--loss", type=float, default=0.01, help="probability that a pod is lost")
+    parser.add_argument("--stuck", type=float, default=0.5, help="share of founders that are in a local optimum")
     parser.add_argument("--decision-ms", type=float, default=5.0, help="of simulated time that one decision takes")
     parser.add_argument("--leaderboard", type=int, default=8, help="its size")
     parser.add_argument("--max-per-ancestor", type=float, default=0.5)

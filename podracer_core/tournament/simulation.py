@@ -93,6 +93,7 @@ class Simulation:
     stop_at_target: go on to the last pod where false
     decision_seconds: of simulated time that one decision takes; decisions wait for each other, as they do for the
     tournament's row in the database
+    stuck: share of founders whose line cannot reach the target, see `synthetic`
     """
 
     def __init__(
@@ -103,8 +104,9 @@ class Simulation:
         *,
         stop_at_target: bool = True,
         decision_seconds: float = 0.005,
+        stuck: float = 0.5,
     ) -> None:
-        self.spec, self.workers = spec, workers
+        self.spec, self.workers, self.stuck = spec, workers, stuck
         self.rng = np.random.default_rng(seed)
         self.stop_at_target, self.decision_seconds = stop_at_target, decision_seconds
         self.agents: list[Agent] = []
@@ -188,7 +190,7 @@ class Simulation:
         if len(donors) > 1:
             learner = synthetic.fused([donor.learner for donor in donors])
         else:
-            learner = donors[0].learner if donors else synthetic.founder(self.rng)
+            learner = donors[0].learner if donors else synthetic.founder(self.stuck, self.rng)
         first = donors[0] if donors else None
         base = first.base_rounds + first.rounds if first else 0.0
         agent = Agent(offspring, index, first.founder if first else index, base, rounds, learner)

@@ -2,8 +2,8 @@
 
 The response model has what makes population training hard, and nothing else:
 
-- A founder has a ceiling that no training of its line passes: 500 for half of them, else anywhere from 200 to 470
-  (a policy stuck in a local optimum). Nothing shows it from outside.
+- A founder has a ceiling that no training of its line passes: 500, but for a share `stuck` of them anywhere from 200
+  to 470 (a policy in a local optimum). Nothing shows it from outside.
 - Skill is ceiling x (1 - e^-progress). A round under the learning rate that is best just then adds 0.6 to progress,
   one that is off by a factor f adds 0.6 x exp(-ln(f)^2 / 2). The best rate is 3e-3 x e^(-progress / 2): it falls, so
   that a fixed one cannot be best all along.
@@ -44,8 +44,8 @@ class Learner:
         return self.ceiling * (1 - math.exp(-self.progress))
 
 
-def founder(rng: np.random.Generator) -> Learner:
-    return Learner(MOST if rng.random() < 0.5 else float(rng.uniform(200, 470)))
+def founder(stuck: float, rng: np.random.Generator) -> Learner:
+    return Learner(float(rng.uniform(200, 470)) if rng.random() < stuck else MOST)
 
 
 def fused(parents: list[Learner]) -> Learner:
