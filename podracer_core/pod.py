@@ -30,7 +30,8 @@ from podracer_core.progress import (
     Progress,
     Saved,
 )
-from podracer_core.spec import PodPlan, Segment
+from podracer_core.schedule import Schedule
+from podracer_core.spec import PodPlan
 from podracer_core.target_watch import TargetWatch
 from podracer_core.tournament.statistics import pooled
 
@@ -55,7 +56,7 @@ class Pod:
         self._directive = directive
         self._told = Directive.CONTINUE
         self._env_steps = 0
-        self._segment = self._segment_start = 0  # of the plan's schedule: which one, and the env steps before it
+        self._schedule = Schedule(plan)
         self._seconds_before = 0.0
         self._began = time.perf_counter()
         self._evaluations = 0
@@ -96,7 +97,7 @@ class Pod:
         Path(plan.directory).mkdir(parents=True, exist_ok=True)
         state = load_state(plan.resume_from) if plan.resume_from else None
         if state:
-            self._segment = state.get("segment", 0)
+            self._schedule.load_state(state)
         self._build(device)
         self._evaluator = Evaluator(plan.env_id, device)
         self.watch = TargetWatch(plan.target_score, window=min(max(2 * plan.num_envs, 10), 100))
@@ -107,10 +108,9 @@ class Pod:
         yield Log(self._description(device))
 
     def _build(self, device: torch.device) -> None:
-        """The environment and the learner that the plan, or the current segment of its schedule, asks for."""
-        plan, segment = self.plan, self._current()
-        hyperparameters = complete(plan.algorithm, segment.hyperparameters if segment else plan.hyperparameters)
-        num_envs = segment.num_envs if segment else plan.num_envs
+        """The environment and the learner that the current segment of the schedule asks for."""
+        plan, num_envs = self.plan, self._schedule.num_envs
+        hyperparameters = complete(plan.algorithm, self._schedule.hyperparameters)
         problem = batch_problem(hyperparameters.model_dump(), num_envs)
         if problem:
             raise SpecError([problem])
@@ -121,12 +121,7 @@ class Pod:
         misfit = algorithm_problem(plan.algorithm, self._env.action_kind)
         if misfit:
             raise SpecError([("algorithm", misfit)])
-        self.learner = LEARNERS[plan.algorithm](self._env, hyperparameters, self._learner_seed())
-
-    def _learner_seed(self) -> int:
-        if not self._segment:
-            return self.plan.seed
-        return int(np.random.SeedSequence([self.plan.seed, 0, self._segment]).generate_state(1)[0])
+        self.learner = LEARNERS[plan.algorithm](self._env, hyperparameters, self._schedule.seed)
 
     def _inherit(self, paths: Sequence[str]) -> None:
         """Raises DonorError where a parent's state is gone or damaged, CheckpointError where it does not fit."""
@@ -170,10 +165,11 @@ class Pod:
                     return
                 reported_at += time.perf_counter() - looked_at  # the rate is that of training alone
                 continue
-            if self._segment_is_over():
+            if self._schedule.next_due(self._env_steps):
                 self._begin_segment()
-            self.watch.add(self.learner.iterate(self._remaining_of_segment()).returns)
-            self._env_steps = self._segment_start + self.learner.global_step
+            remaining = self._schedule.remaining(self._env_steps, self._remaining())
+            self.watch.add(self.learner.iterate(remaining).returns)
+            self._env_steps = self._schedule.start + self.learner.global_step
             now = time.perf_counter()
             if now - reported_at >= PROGRESS_INTERVAL:
                 yield self._progress((self._env_steps - reported_steps) / (now - reported_at))
@@ -203,26 +199,10 @@ class Pod:
         by_seconds = self._seconds() / plan.seconds if plan.seconds else 0.0
         return max(0.0, 1.0 - max(by_steps, by_seconds))
 
-    # A schedule: the line of an agent again, one round of each ancestor after another
-
-    def _current(self) -> Segment | None:
-        return self.plan.schedule[self._segment] if self.plan.schedule else None
-
-    def _remaining_of_segment(self) -> float:
-        """What annealing goes by: each ancestor annealed over its own round."""
-        segment = self._current()
-        if segment is None:
-            return self._remaining()
-        return max(0.0, 1.0 - (self._env_steps - self._segment_start) / segment.env_steps)
-
-    def _segment_is_over(self) -> bool:
-        last = self._segment + 1 >= len(self.plan.schedule)
-        return not last and self._remaining_of_segment() <= 0
-
     def _begin_segment(self) -> None:
         """The next one starts as an heir does: with what was learned, in fresh environments."""
         learned = self.learner.learned()
-        self._segment, self._segment_start = self._segment + 1, self._env_steps
+        self._schedule.advance(self._env_steps)
         self._build(resolve_device(self.plan.device))
         self.learner.inherit(learned)
 
@@ -369,8 +349,7 @@ class Pod:
         path = Path(self.plan.directory) / STATE_NAME
         state = {
             "env_id": self.plan.env_id,
-            "segment": self._segment,
-            "segment_start": self._segment_start,
+            **self._schedule.state(),
             "learner": self.learner.state(),
             "seconds": self._seconds(),
             "evaluations": self._evaluations,
@@ -385,8 +364,7 @@ class Pod:
             raise CheckpointError(f"The saved state is of {state['env_id']}, the plan of {self.plan.env_id}.")
         self.learner.load_state(state["learner"])
         self.watch.load_state(state["watch"])
-        self._segment_start = state.get("segment_start", 0)
-        self._env_steps = self._segment_start + self.learner.global_step
+        self._env_steps = self._schedule.start + self.learner.global_step
         self._seconds_before = state["seconds"]
         self._evaluations, self._best = state["evaluations"], state["best"]
 

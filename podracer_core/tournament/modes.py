@@ -64,8 +64,8 @@ def room(spec: TournamentSpec, *, pool_size: int, active: int) -> int:
         return max(0, pool_size - active)
     if active:
         return 0
-    # A generation of whole agents: places that make none of their own stay empty.
-    return max(1, pool_size // spec.generator.pods_per_agent) * spec.generator.pods_per_agent
+    # Whole agents, where one fits: what is left over stays empty.
+    return pool_size // spec.generator.pods_per_agent * spec.generator.pods_per_agent or pool_size
 
 
 def next_agent(spec: TournamentSpec, past: Past, index: int, place: Place) -> Offspring:

@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from podracer_core.agents.training_state import load_state
+from podracer_core.hyperparameters import ACTION_KINDS, ALGORITHMS
+from podracer_core.pod import Pod
 from podracer_core.progress import Directive, Log, Progress
 from podracer_core.spec import Segment
 from tests.core.making import make_plan, run_pod
@@ -123,3 +125,27 @@ def test_a_pause_between_the_two_evaluations_changes_nothing(tmp_path: Path) -> 
     assert paused.evaluation is None
     _, result = run_pod(plan.model_copy(update={"resume_from": paused.state_path}))
     assert (result.evaluation, result.screening) == (whole.evaluation, whole.screening)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_an_heir_begins_with_its_parents_tensors_bit_for_bit(algorithm: str, tmp_path: Path) -> None:
+    env_id = "CartPole-v1" if "continuous" not in ACTION_KINDS[algorithm] else "Pendulum-v1"
+    size = {"hidden_size": 16, "norm_obs": True}
+    short: dict[str, Any] = {"algorithm": algorithm, "num_envs": 4, "env_steps": 128, "hyperparameters": size}
+    _, parent = run_pod(make_plan(tmp_path / "parent", env_id, **short))
+    heir = Pod(make_plan(tmp_path / "heir", env_id, **short | {"seed": 2, "inherit_from": parent.state_path}))
+    list(heir._set_up())
+    own, theirs = heir.learner.learned(), load_state(str(parent.state_path))["learner"]
+    for name in own.keys() - {"epsilon"}:  # DQN's share of random actions is a schedule, not a tensor
+        assert_equal(own[name], theirs[name])
+
+
+def assert_equal(one: Any, other: Any) -> None:
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for name in one:
+            assert_equal(one[name], other[name])
+    elif isinstance(one, torch.Tensor):
+        assert torch.equal(one, other)
+    else:
+        assert one == other

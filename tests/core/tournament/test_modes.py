@@ -53,7 +53,7 @@ def test_only_a_generation_waits_for_the_slowest(name: str, active: int, free: i
 def test_a_pool_is_filled_with_whole_agents() -> None:
     spec = mode("generational", pods_per_agent=3)
     assert room(spec, pool_size=8, active=0) == 6
-    assert room(spec, pool_size=1, active=0) == 3
+    assert room(spec, pool_size=1, active=0) == 1
 
 
 # Generations
