@@ -9,10 +9,12 @@ import json
 import math
 import statistics
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from podracer_core.errors import SpecError
 from podracer_core.spec import MODES, TournamentSpec
 from podracer_core.spec_parse import spec_parse
 from podracer_core.tournament.simulation import Outcome, Simulation
@@ -34,7 +36,7 @@ def simulated_spec(mode: str, options: argparse.Namespace, seed: int) -> Tournam
             "leaderboard": {"size": options.leaderboard, "max_per_ancestor": options.max_per_ancestor},
             "generator": {
                 "mode": mode,
-                "strategies": dict(options.strategies),
+                "strategies": options.strategies,
                 "parent_selection": options.parent_selection,
                 "pods_per_agent": options.pods_per_agent if mode == "generational" else 1,
             },
@@ -78,9 +80,13 @@ def summary(mode: str, outcomes: list[Outcome]) -> dict[str, Any]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
     for mode in options.modes:
-        outcomes = [simulate(mode, options, options.seed + number) for number in range(options.seeds)]
+        try:
+            outcomes = [simulate(mode, options, options.seed + number) for number in range(options.seeds)]
+        except SpecError as error:
+            parser.error(str(error))
         line = summary(mode, outcomes)
         if options.json:
             print(json.dumps({name: None if value == math.inf else value for name, value in line.items()}))
@@ -100,22 +106,43 @@ def _text(line: dict[str, Any], seeds: int) -> str:
     )
 
 
+def _number(least: float, most: float, kind: type = int) -> Callable[[str], Any]:
+    """Reads a number from `least` to `most`."""
+
+    def read(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least:,g} to {most:,g}")
+        return value
+
+    return read
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m podracer_core.tournament.simulate", description=(__doc__ or "").partition(":")[2]
     )
     parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES)
-    parser.add_argument("--slots", type=int, default=1000, help="pods at once, 1 to 10,000")
-    parser.add_argument("--pods", type=int, default=20_000, help="that end at most, 10 to 100,000")
+    parser.add_argument("--slots", type=_number(2, 10_000), default=1000, help="pods at once, up to 10,000")
+    parser.add_argument("--pods", type=_number(10, 100_000), default=20_000, help="that end at most, up to 100,000")
     parser.add_argument("--target", type=float, default=475.0, help="score, confirmed by 100 further episodes")
     parser.add_argument("--to-the-end", action="store_true", help="go on after the target, until the last pod")
     parser.add_argument("--json", action="store_true", help="a JSON line for each mode")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seeds", type=int, default=1, help="tournaments of each mode")
-    parser.add_argument("--tail", type=float, default=2.0, help="exponent of the round lengths' Pareto distribution")
-    parser.add_argument("--loss", type=float, default=0.01, help="probability that a pod is lost")
-    parser.add_argument("--stuck", type=float, default=0.5, help="share of founders that are in a local optimum")
-    parser.add_argument("--decision-ms", type=float, default=5.0, help="of simulated time that one decision takes")
+    parser.add_argument("--seed", type=_number(0, 2**31), default=1)
+    parser.add_argument("--seeds", type=_number(1, 1000), default=1, help="tournaments of each mode")
+    parser.add_argument(
+        "--tail", type=_number(1.01, 100, float), default=2.0, help="exponent of the round lengths' Pareto distribution"
+    )
+    parser.add_argument("--loss", type=_number(0, 0.9, float), default=0.01, help="probability that a pod is lost")
+    parser.add_argument(
+        "--stuck", type=_number(0, 1, float), default=0.5, help="share of founders that are in a local optimum"
+    )
+    parser.add_argument(
+        "--decision-ms", type=_number(0, 1000, float), default=5.0, help="of simulated time that one decision takes"
+    )
     parser.add_argument("--leaderboard", type=int, default=8, help="its size")
     parser.add_argument("--max-per-ancestor", type=float, default=0.5)
     parser.add_argument("--parent-selection", default="rank")

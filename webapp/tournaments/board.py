@@ -18,7 +18,8 @@ COLORS = 12
 def bar_of(tournament: Tournament, agent: Agent) -> float | None:
     """The highest score with which the agent would not enter, None while it would with any."""
     spec = tournament.parsed_spec.leaderboard
-    present = [entry_of(row.agent) for row in tournament.leaderboard.select_related("agent")]
+    rows = tournament.leaderboard.values_list("agent__index", "agent__score", "agent__founder_index")
+    present = [leaderboard.Entry(index, score, founder) for index, score, founder in rows if score is not None]
     return updater.bar(
         present, agent.index, agent.founder_index, size=spec.size, max_per_ancestor=spec.max_per_ancestor
     )

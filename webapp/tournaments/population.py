@@ -27,9 +27,10 @@ def entry_of(agent: Agent) -> Entry:
 
 
 def parent_of(agent: Agent) -> Parent:
-    """The agent as the generator sees it."""
+    """The agent as the generator sees it, which asks for no returns."""
+    assert agent.score is not None
     return Parent(
-        entry_of(agent),
+        Entry(agent.index, agent.score, agent.founder_index),
         agent.algorithm,
         agent.hyperparameters,
         agent.envs,
@@ -45,7 +46,7 @@ def past_of(tournament: Tournament, before: int | None = None) -> Past:
     The leaderboard and the latest generation are read once, so that agents which are made together have them in
     common. before: the stage whose agents are made anew, so that the latest generation is the one before it
     """
-    donors = tournament.agents.exclude(state_file="").filter(score__isnull=False)
+    donors = tournament.agents.exclude(state_file="").filter(score__isnull=False).defer("returns")
 
     @cache
     def leaderboard() -> list[Parent]:

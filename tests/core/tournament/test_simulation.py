@@ -97,3 +97,22 @@ def test_the_command_prints_a_line_for_each_mode(capsys: pytest.CaptureFixture[s
     assert all(0 < line["utilisation"] <= 1 for line in lines)
     assert simulate.main(["--slots", "10", "--pods", "40", "--modes", "generational"]) == 0
     assert "% busy" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--slots", "0"], "2 to 10,000"),
+        (["--loss", "1"], "0 to 0.9"),
+        (["--pods", "many"], "10 to 100,000"),
+        (["--parent-selection", "luck"], "softmax"),
+        (["--strategies", '{"clone": 1}'], "crossover"),
+        (["--modes", "generational", "--slots", "4", "--pods-per-agent", "3"], "at most 2"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        simulate.main(["--pods", "10", "--slots", "4", *arguments])
+    assert says in capsys.readouterr().err
