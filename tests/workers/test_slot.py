@@ -59,6 +59,23 @@ def test_a_child_starts_from_its_parents_state(slot: Slot, start: Start) -> None
     assert child.pod.log_lines.filter(text__contains="parent").exists()
 
 
+def test_every_strategy_trains(slot: Slot, start: Start) -> None:
+    strategies = {"exploit": 1, "crossover": 1, "fuse": 1, "continue": 1, "rerun": 1}
+    tournament = start(
+        round={"env_steps": 1_024},
+        stop={"pods": 14},
+        generator={"strategies": strategies},
+        leaderboard={"max_per_ancestor": 1, "eval_episodes": 4},
+    )
+    assert slot.work() == 14
+    assert not tournament.pods.exclude(status="FINISHED").exists()
+    assert {"fresh", *strategies} == set(tournament.agents.values_list("strategy", flat=True))
+    for agent in tournament.agents.filter(strategy="rerun"):
+        original = agent.parents.get()
+        assert agent.env_steps == original.base_env_steps + original.env_steps
+    assert tournament.agents.filter(strategy="fuse")[0].parents.count() == 2
+
+
 def test_a_parent_whose_file_is_gone_or_damaged_costs_nothing_but_the_line(slot: Slot, start: Start) -> None:
     tournament = start(round=SHORT, stop={"pods": 3}, generator={"strategies": {"exploit": 1}})
 
