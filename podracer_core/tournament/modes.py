@@ -6,7 +6,7 @@ successive_halving the same: the best of a rung not promoted yet that is among i
                    to the next rung, else a fresh agent enters the lowest (ASHA, Li et al. 2020, arXiv 1810.05934)
 generational       a whole generation at once, when all of the last have ended: its best go on, copies of them with
                    perturbed hyperparameters replace the rest; with `pods_per_agent` each agent is trained by so many
-                   pods whose results are averaged (FinRL-Podracer, Liu et al. 2021, arXiv 2111.05188)
+                   pods whose results are averaged (FinRL-Podracer, Li et al. 2021, arXiv 2111.05188)
 """
 
 import math

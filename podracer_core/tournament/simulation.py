@@ -34,8 +34,14 @@ class Agent:
     bar: float | None = None
     entry: Entry | None = None
     screening: Entry | None = None
+    known_as: Parent | None = None
 
     def parent(self) -> Parent:
+        if self.known_as is None:
+            self.known_as = self._parent()
+        return self.known_as
+
+    def _parent(self) -> Parent:
         assert self.entry is not None
         made = self.offspring
         trained = round(self.base_rounds + self.rounds)

@@ -88,7 +88,7 @@ def fuse(spec: TournamentSpec, order: Order, rng: Random) -> Offspring | None:
         return None
     picked = pick(related, spec.generator, rng)
     chosen = [picked, *_like(picked, order, _kin)[: spec.generator.fuse_parents - 1]]
-    parents = tuple(sorted(chosen, key=order.index))
+    parents = tuple(parent for parent in order if any(parent is one for one in chosen))
     best = parents[0]
     origin = f"The mean of the {', '.join(_place(parent, order, total=False) for parent in parents)} of {len(order)}."
     return _offspring("fuse", best.algorithm, values_of(best), rng, parents, parents, origin)
@@ -211,5 +211,5 @@ def _origin(parent: Parent, order: Order, spec: TournamentSpec) -> str:
 
 
 def _place(parent: Parent, order: Order, *, total: bool = True) -> str:
-    place = ordinal(order.index(parent) + 1)
+    place = ordinal(next(rank for rank, other in enumerate(order, start=1) if other is parent))
     return f"{place} of {len(order)}" if total else place
