@@ -34,9 +34,11 @@ def fuse(states: Sequence[State]) -> State:
 
 
 def _merge(name: str, values: Sequence[Any]) -> Any:
+    # What only some have, such as the scale of rewards, is theirs to hand down.
+    values = [value for value in values if value is not None] or [None]
     first = values[0]
     if isinstance(first, dict):
-        if any(value.keys() != first.keys() for value in values):
+        if any(not isinstance(value, dict) or value.keys() != first.keys() for value in values):
             raise CheckpointError(f"States whose {name!r} have different parts cannot be averaged.")
         if first.keys() == {"count", "mean", "var"}:
             return _merged_statistics(values)

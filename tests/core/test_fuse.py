@@ -84,6 +84,14 @@ def test_pooled_statistics_are_those_of_all_rows() -> None:
     assert float(merged["count"]) == 100
 
 
+def test_what_only_one_parent_has_is_handed_down() -> None:
+    statistics = {"count": torch.tensor(4.0), "mean": torch.ones(1), "var": torch.ones(1)}
+    with_, without = state(reward_statistics=statistics), state(reward_statistics=None)
+    for parents in ([with_, without], [without, with_]):
+        assert fuse(parents)["reward_statistics"]["mean"].tolist() == [1.0]
+    assert fuse([without, without])["reward_statistics"] is None
+
+
 def test_a_fused_optimizer_corrects_its_bias_by_the_mean_of_theirs() -> None:
     def adam(steps: int, second: float) -> State:
         moments = {"exp_avg": torch.zeros(1), "exp_avg_sq": torch.tensor([second])}

@@ -163,7 +163,8 @@ def pod_claim(*, worker: str, slot: int, device_kind: str) -> Claim | None:
         agent_id=pod.agent_id,
         plan=_plan(pod),
         resume_file=pod.state_file,
-        inherit_files=tuple(donor.state_file for donor in lineage.donors(pod.agent)),
+        # A pod that goes on from its own state needs its parents no more.
+        inherit_files=() if pod.state_file else tuple(donor.state_file for donor in lineage.donors(pod.agent)),
     )
 
 

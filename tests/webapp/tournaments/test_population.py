@@ -10,7 +10,7 @@ from podracer_core.progress import Outcome, PodResult
 from podracer_core.spec import PodPlan
 from podracer_core.tournament.statistics import summarise
 from tests.webapp.tournaments import making
-from webapp.tournaments import selectors
+from webapp.tournaments import orchestrator, selectors
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.models import Agent, Event, Pod, Tournament
 from webapp.tournaments.orchestrator import Claim
@@ -205,6 +205,16 @@ def test_a_lost_parent_leads_to_another_and_an_event_and_no_failure() -> None:
     assert making.claim().inherit_files == ()
     assert Agent.objects.get(pk=heir.agent_id).strategy == "fresh"
     assert tournament.leaderboard.count() == 2, "who lost its state keeps its place"
+
+
+def test_a_pod_that_goes_on_from_its_own_state_asks_for_no_parent() -> None:
+    started("exploit")
+    played([1.0])
+    heir = making.claim()
+    orchestrator.pod_saved(pod_id=heir.pod_id, attempt=heir.attempt, state_file="own", env_steps=500, seconds=1.0)
+    making.finish(heir, making.failure("lost", retryable=True))
+    again = making.claim()
+    assert (again.pod_id, again.resume_file, again.inherit_files) == (heir.pod_id, "own", ())
 
 
 def test_a_fused_agent_says_which_parent_is_lost() -> None:
