@@ -79,8 +79,9 @@ def _end_paused(tournament: Tournament, pod: Pod, result: PodResult, files: Stor
 def _end_failed(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
     reason = clock.storable(result.reason)
     if result.lost_donor is not None:
-        donor = lineage.donors(pod.agent)[result.lost_donor]
-        population.begin_anew(tournament, pod, donor, reason)
+        if tournament.status not in Tournament.ENDED:
+            donor = lineage.donors(pod.agent)[result.lost_donor]
+            population.begin_anew(tournament, pod, donor, reason)
         requeue(tournament, pod)
         return
     if result.retryable:

@@ -10,7 +10,7 @@ from podracer_core.progress import Outcome, PodResult
 from podracer_core.spec import PodPlan
 from podracer_core.tournament.statistics import summarise
 from tests.webapp.tournaments import making
-from webapp.tournaments import orchestrator, selectors
+from webapp.tournaments import orchestrator, selectors, services
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.models import Agent, Event, Pod, Tournament
 from webapp.tournaments.orchestrator import Claim
@@ -215,6 +215,17 @@ def test_a_pod_that_goes_on_from_its_own_state_asks_for_no_parent() -> None:
     making.finish(heir, making.failure("lost", retryable=True))
     again = making.claim()
     assert (again.pod_id, again.resume_file, again.inherit_files) == (heir.pod_id, "own", ())
+
+
+def test_after_the_end_nobody_takes_a_lost_parents_place() -> None:
+    tournament = started("exploit")
+    (first,) = played([1.0])
+    heir = making.claim()
+    services.tournament_stop(tournament_id=tournament.pk)
+    making.finish(heir, lost(), StoredFiles())
+    assert Pod.objects.get(pk=heir.pod_id).status == "STOPPED"
+    assert agent_of(heir).inherits_from == agent_of(first)
+    assert not Event.objects.filter(kind="parent_lost").exists()
 
 
 def test_a_fused_agent_says_which_parent_is_lost() -> None:
