@@ -68,6 +68,19 @@ def room(spec: TournamentSpec, *, pool_size: int, active: int) -> int:
     return pool_size // spec.generator.pods_per_agent * spec.generator.pods_per_agent or pool_size
 
 
+def env_steps_left(spec: TournamentSpec, pods_to_come: int, taken: int) -> int | None:
+    """The most that the next of `pods_to_come` new pods may train; None = no limit.
+
+    A tournament's budget of which `taken` are spent or promised is shared out among them where it is too short for
+    whole rounds, so that the last pods are scored as well.
+    """
+    if spec.stop.env_steps is None:
+        return None
+    left = max(0, spec.stop.env_steps - taken)
+    others = (pods_to_come - 1) * (spec.round.env_steps or left)
+    return max(-(-left // pods_to_come), left - others)
+
+
 def next_agent(spec: TournamentSpec, past: Past, index: int, place: Place) -> Offspring:
     """The tournament's agent number `index`: the same for the same arguments."""
     mode, rng = spec.generator.mode, agent_rng(spec, index)

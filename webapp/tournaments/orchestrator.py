@@ -14,7 +14,6 @@ from django.db.models import Count, Q, Sum
 from django.db.models.functions import Now
 
 from podracer_core.progress import Directive, PodResult, Progress
-from podracer_core.spec import TournamentSpec
 from podracer_core.tournament import modes
 from webapp.tournaments import board, clock, dispatch, endings, events, lineage, population, retention
 from webapp.tournaments.endings import StoredFiles
@@ -80,7 +79,7 @@ def _fill(tournament: Tournament, served: int = 0) -> int:
     taken, created = counts["spent"] + counts["promised"], 0
     past, device_kind = population.past_of(tournament), _device_kind(spec.pool.device)
     for position in range(room):
-        left = _env_steps_left(spec, room - position, taken)
+        left = modes.env_steps_left(spec, room - position, taken)
         if left == 0:
             break
         place = modes.Place(position, room, left)
@@ -97,19 +96,6 @@ def _fill(tournament: Tournament, served: int = 0) -> int:
     events.publish(tournament.pk, "status")
     dispatch.ring(device_kind, max(0, created - served))
     return created
-
-
-def _env_steps_left(spec: TournamentSpec, pods_to_come: int, taken: int) -> int | None:
-    """The most that the next of `pods_to_come` new pods may train; None = no limit.
-
-    A tournament's budget of which `taken` are spent or promised is shared out among them where it is too short for
-    whole rounds, so that the last pods are scored as well.
-    """
-    if spec.stop.env_steps is None:
-        return None
-    left = max(0, spec.stop.env_steps - taken)
-    others = (pods_to_come - 1) * (spec.round.env_steps or left)
-    return max(-(-left // pods_to_come), left - others)
 
 
 def _device_kind(device: str) -> str:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podracer_core.spec import TournamentSpec
-from podracer_core.tournament.modes import Past, Place, Rung, next_agent, ranked_teams, room
+from podracer_core.tournament.modes import Past, Place, Rung, env_steps_left, next_agent, ranked_teams, room
 from podracer_core.tournament.offspring import Offspring, Parent
 from tests.core.tournament.making import board, made, parent_of
 
@@ -54,6 +54,21 @@ def test_a_pool_is_filled_with_whole_agents() -> None:
     spec = mode("generational", pods_per_agent=3)
     assert room(spec, pool_size=8, active=0) == 6
     assert room(spec, pool_size=1, active=0) == 1
+
+
+@given(st.integers(1, 10_000), st.integers(0, 10_000), st.integers(1, 12), st.one_of(st.none(), st.integers(1, 3000)))
+def test_a_budget_is_shared_out_to_the_last_step_and_not_beyond(
+    budget: int, taken: int, pods: int, whole: int | None
+) -> None:
+    spec = made(stop={"env_steps": budget}, round={"seconds": 5} if whole is None else {"env_steps": whole})
+    shares = []
+    for to_come in range(pods, 0, -1):
+        left = env_steps_left(spec, to_come, taken + sum(shares))
+        assert left is not None
+        shares.append(left if whole is None else min(whole, left))
+    available = max(0, budget - taken)
+    assert sum(shares) == (available if whole is None else min(available, pods * whole))
+    assert whole is not None or max(shares) - min(shares) <= 1
 
 
 # Generations
