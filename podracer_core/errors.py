@@ -51,6 +51,17 @@ class RenderError(PodracerError):
     """An episode that cannot be made a video: no renderer, no such picture, or it did not replay as it was scored."""
 
 
+class DonorError(PodracerError):
+    """A parent's training state is gone or damaged: this agent cannot start, from another parent it can.
+
+    position: of the parent among those that the plan names
+    """
+
+    def __init__(self, text: str, position: int) -> None:
+        self.position = position
+        super().__init__(text)
+
+
 class DeviceUnavailableError(PodracerError):
     """The device asked for is not on this machine."""
 

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,9 @@ from podracer_core.envs.image import Image
 from podracer_core.envs.spaces import stacked
 from podracer_core.envs.vector_env import VectorEnv, make_vector_env
 from podracer_core.envs.wrapped import wrapping_of
-from podracer_core.errors import CheckpointError, DivergedError, PodracerError, SpecError
+from podracer_core.errors import CheckpointError, DivergedError, DonorError, PodracerError, SpecError
 from podracer_core.evaluator import Evaluator
+from podracer_core.fuse import fuse
 from podracer_core.hyperparameters import (
     Hyperparameters,
     algorithm_problem,
@@ -40,8 +41,10 @@ from podracer_core.progress import (
     Progress,
     Saved,
 )
+from podracer_core.schedule import Schedule
 from podracer_core.spec import PodPlan
 from podracer_core.target_watch import TargetWatch
+from podracer_core.tournament.statistics import pooled
 
 PROGRESS_INTERVAL = 0.1
 """Seconds between two points of the curve, unless one iteration takes longer."""
@@ -67,12 +70,14 @@ class Pod:
         self._directive = directive
         self._told = Directive.CONTINUE
         self._env_steps = 0
+        self._schedule = Schedule(plan)
         self._seconds_before = 0.0
         self._began = time.perf_counter()
         self._evaluations = 0
         self._best: tuple[float, State] | None = None  # of evaluations in the middle: score, what was learned
         self._env: VectorEnv | None = None
         self._evaluator: Evaluator | None = None
+        self._compiling = ""
 
     def run(self) -> Iterator[PodMessage]:
         """Yields Progress, Saved and Log, then one PodResult. What goes wrong in training is a result too."""
@@ -82,6 +87,8 @@ class Pod:
             yield from self._train()
         except DivergedError as error:
             yield self._failed(str(error), diverged=True)
+        except DonorError as error:
+            yield self._failed(str(error), lost_donor=error.position)
         except PodracerError as error:
             yield self._failed(str(error), retryable=error.retryable)
         except (torch.OutOfMemoryError, MemoryError):
@@ -102,13 +109,33 @@ class Pod:
         plan = self.plan
         torch.set_num_threads(plan.threads)
         device = resolve_device(plan.device)
-        hyperparameters = complete(plan.algorithm, plan.hyperparameters)
-        problem = batch_problem(hyperparameters.model_dump(), plan.num_envs)
+        Path(plan.directory).mkdir(parents=True, exist_ok=True)
+        state = load_state(plan.resume_from) if plan.resume_from else None
+        if state:
+            self._schedule.load_state(state)
+        self._build(device)
+        self.watch = TargetWatch(plan.target_score, window=min(max(2 * plan.num_envs, 10), 100))
+        if state:
+            self._load(state)
+        elif plan.inherit_from:
+            self._inherit(plan.inherit_from)
+        yield Log(self._description(device))
+        if self._compiling:
+            yield Log(self._compiling)
+        yield from self._notes()
+
+    def _build(self, device: torch.device) -> None:
+        """The environment and the learner that the current segment of the schedule asks for."""
+        plan, num_envs = self.plan, self._schedule.num_envs
+        hyperparameters = complete(plan.algorithm, self._schedule.hyperparameters)
+        problem = batch_problem(hyperparameters.model_dump(), num_envs)
         if problem:
             raise SpecError([problem])
-        Path(plan.directory).mkdir(parents=True, exist_ok=True)
         frame_stack = _frame_stack(hyperparameters)
-        self._env = make_vector_env(plan.env_id, plan.num_envs, device, frame_stack)
+        if self._env is None or self._env.num_envs != num_envs:
+            if self._env:
+                self._env.close()
+            self._env = make_vector_env(plan.env_id, num_envs, device, frame_stack)
         values, sees_images = hyperparameters.model_dump(), self._env.image is not None
         blind = observation_problem(plan.algorithm, values, kind="box", image=sees_images)
         if blind:
@@ -116,25 +143,35 @@ class Pod:
         misfit = algorithm_problem(plan.algorithm, self._env.action_kind)
         if misfit:
             raise SpecError([("algorithm", misfit)])
-        self.learner = LEARNERS[plan.algorithm](self._env, hyperparameters, plan.seed)
-        if plan.compile:
-            yield Log(self._compile(device))
-        self._evaluator = Evaluator(plan.env_id, device, frame_stack)
-        self.watch = TargetWatch(plan.target_score, window=min(max(2 * plan.num_envs, 10), 100))
-        if plan.resume_from:
-            self._load(load_state(plan.resume_from))
-        elif plan.inherit_from:
-            self.learner.inherit(load_state(plan.inherit_from)["learner"])
-        yield Log(self._description(device))
-        yield from self._notes()
+        self.learner = LEARNERS[plan.algorithm](self._env, hyperparameters, self._schedule.seed)
+        if self._evaluator is None:
+            self._evaluator = Evaluator(plan.env_id, device, frame_stack)
+        self._compile(device)
 
-    def _compile(self, device: torch.device) -> str:
+    def _compile(self, device: torch.device) -> None:
+        """What became of the wish to compile is for the log."""
+        if not self.plan.compile:
+            return
         missing = missing_compiler(device)
         if missing:
-            return f"The update is not compiled: {missing}."
-        if not self.learner.compile():
-            return f"The update is not compiled: {self.plan.algorithm} would gain nothing."
-        return "The update is compiled when it first runs, which takes some seconds."
+            self._compiling = f"The update is not compiled: {missing}."
+        elif not self.learner.compile():
+            self._compiling = f"The update is not compiled: {self.plan.algorithm} would gain nothing."
+        else:
+            self._compiling = "The update is compiled when it first runs, which takes some seconds."
+
+    def _inherit(self, paths: Sequence[str]) -> None:
+        """Raises DonorError where a parent's state is gone or damaged, CheckpointError where it does not fit."""
+        own = self.learner.learned()
+        learned = []
+        for position, path in enumerate(paths):
+            try:
+                state = load_state(path)["learner"]
+            except CheckpointError as error:
+                raise DonorError(str(error), position) from None
+            # Without what only a resume needs, such as a replay buffer.
+            learned.append({name: state[name] for name in own if name in state})
+        self.learner.inherit(fuse(learned) if len(learned) > 1 else learned[0])
 
     def _description(self, device: torch.device) -> str:
         plan, hp = self.plan, self.learner.hp
@@ -142,10 +179,12 @@ class Pod:
         if plan.resume_from:
             start = f"on from {self._env_steps:,} env steps"
         elif plan.inherit_from:
-            start = "with its parent's weights, optimizer and normalisers"
+            whose = "its parent's" if len(plan.inherit_from) == 1 else f"the mean of {len(plan.inherit_from)} parents'"
+            start = f"with {whose} weights, optimizer and normalisers"
         layers = " x ".join([str(hp.hidden_size)] * hp.num_layers) or "none"
+        assert self._env is not None
         return (
-            f"Training {plan.algorithm} on {plan.env_id} {start}: {plan.num_envs} environments on {device}, "
+            f"Training {plan.algorithm} on {plan.env_id} {start}: {self._env.num_envs} environments on {device}, "
             f"{plan.threads} thread{'s' if plan.threads > 1 else ''}, {self._filters()}hidden layers {layers}, "
             f"{hp.activation}."
         )
@@ -174,8 +213,11 @@ class Pod:
                     return
                 reported_at += time.perf_counter() - looked_at  # the rate is that of training alone
                 continue
-            self.watch.add(self.learner.iterate(self._remaining()).returns)
-            self._env_steps = self.learner.global_step
+            if self._schedule.next_due(self._env_steps):
+                self._begin_segment()
+            remaining = self._schedule.remaining(self._env_steps, self._remaining())
+            self.watch.add(self.learner.iterate(remaining).returns)
+            self._env_steps = self._schedule.start + self.learner.global_step
             now = time.perf_counter()
             if now - reported_at >= PROGRESS_INTERVAL:
                 yield self._progress((self._env_steps - reported_steps) / (now - reported_at))
@@ -209,6 +251,13 @@ class Pod:
         by_steps = self._env_steps / plan.env_steps if plan.env_steps else 0.0
         by_seconds = self._seconds() / plan.seconds if plan.seconds else 0.0
         return max(0.0, 1.0 - max(by_steps, by_seconds))
+
+    def _begin_segment(self) -> None:
+        """The next one starts as an heir does: with what was learned, in fresh environments."""
+        learned = self.learner.learned()
+        self._schedule.advance(self._env_steps)
+        self._build(resolve_device(self.plan.device))
+        self.learner.inherit(learned)
 
     def _seconds(self) -> float:
         return self._seconds_before + time.perf_counter() - self._began
@@ -266,7 +315,7 @@ class Pod:
             return None
         yield Log(f"Evaluated after {self._env_steps:,} env steps: {_text(evaluation, confirmation)}.")
         if confirmation and confirmation.score >= self._target:
-            return self._finished(evaluation, confirmation)
+            return self._finished(evaluation, confirmation, confirmation if self._would_enter(evaluation) else None)
         if self._best is None or evaluation.score > self._best[0]:
             self._best = evaluation.score, self.learner.learned()
         assert self._evaluator is not None
@@ -286,8 +335,13 @@ class Pod:
             try:
                 evaluation = self._choose()
                 confirmation = self._confirm(evaluation)
-                yield Log(f"The round ended after {self._env_steps:,} env steps: {_text(evaluation, confirmation)}.")
-                yield self._finished(evaluation, confirmation)
+                again = None
+                if self._would_enter(evaluation):
+                    again = confirmation or self._evaluate(self.plan.eval_episodes)
+                yield Log(
+                    f"The round ended after {self._env_steps:,} env steps: {_text(evaluation, again or confirmation)}."
+                )
+                yield self._finished(evaluation, confirmation, again)
                 return
             except _InterruptedError:
                 self._evaluations = evaluations
@@ -314,18 +368,28 @@ class Pod:
         self.learner.inherit(latest)
         return evaluation
 
-    def _finished(self, evaluation: Evaluation, confirmation: Evaluation | None) -> PodResult:
-        checkpoint, state = self._write_agent(evaluation, confirmation), self._save()
+    def _would_enter(self, evaluation: Evaluation) -> bool:
+        """Whether it has to be evaluated again: a score that beats the bar was picked for being high.
+
+        The bar is that of when the pod began. It only rises, so that nobody enters by one evaluation alone.
+        """
+        return self.plan.reevaluate and (self.plan.bar is None or evaluation.score > self.plan.bar)
+
+    def _finished(self, evaluation: Evaluation, confirmation: Evaluation | None, again: Evaluation | None) -> PodResult:
+        """`again`: further episodes. Both together are the score: the second alone would be picked for its luck too."""
+        scored = pooled(evaluation, again, self.plan.score) if again else evaluation
+        checkpoint, state = self._write_agent(scored, confirmation), self._save()
         return self._result(
             Outcome.FINISHED,
-            evaluation=evaluation,
+            evaluation=scored,
             confirmation=confirmation,
+            screening=evaluation if again else None,
             checkpoint_path=checkpoint,
             state_path=state,
         )
 
-    def _failed(self, reason: str, *, retryable: bool = False, diverged: bool = False) -> PodResult:
-        return self._result(Outcome.FAILED, reason=reason, retryable=retryable, diverged=diverged)
+    def _failed(self, reason: str, **how: Any) -> PodResult:
+        return self._result(Outcome.FAILED, reason=reason, **how)
 
     def _result(self, outcome: Outcome, **rest: Any) -> PodResult:
         return PodResult(outcome, env_steps=self._env_steps, seconds=self._seconds(), **rest)
@@ -343,6 +407,7 @@ class Pod:
         path = Path(self.plan.directory) / STATE_NAME
         state = {
             "env_id": self.plan.env_id,
+            **self._schedule.state(),
             "learner": self.learner.state(),
             "seconds": self._seconds(),
             "evaluations": self._evaluations,
@@ -357,7 +422,8 @@ class Pod:
             raise CheckpointError(f"The saved state is of {state['env_id']}, the plan of {self.plan.env_id}.")
         self.learner.load_state(state["learner"])
         self.watch.load_state(state["watch"])
-        self._env_steps, self._seconds_before = self.learner.global_step, state["seconds"]
+        self._env_steps = self._schedule.start + self.learner.global_step
+        self._seconds_before = state["seconds"]
         self._evaluations, self._best = state["evaluations"], state["best"]
 
 
@@ -409,8 +475,8 @@ def _score(evaluation: Evaluation | None) -> dict[str, Any] | None:
     return {name: getattr(evaluation, name) for name in ("score", "score_low", "score_high", "episodes")}
 
 
-def _text(evaluation: Evaluation, confirmation: Evaluation | None) -> str:
+def _text(evaluation: Evaluation, again: Evaluation | None) -> str:
     text = f"score {evaluation.score:.1f} over {evaluation.episodes} episodes"
-    if confirmation:
-        text += f", {confirmation.score:.1f} over {confirmation.episodes} more"
+    if again:
+        text += f", {again.score:.1f} over {again.episodes} more"
     return text

@@ -82,8 +82,10 @@ class PodResult:
     """How a pod ended. Paths are None where nothing was written.
 
     evaluation: of the agent in `checkpoint_path`; None unless FINISHED
+    screening: the evaluation by which it would have entered the leaderboard, where `evaluation` has further episodes
     confirmation: the further episodes that a reached target score is confirmed with; None where not reached
     reason: why it FAILED, in a sentence; `retryable` says whether another try may succeed
+    lost_donor: position in the plan's `inherit_from` of a state that is gone or damaged
     """
 
     outcome: Outcome
@@ -91,11 +93,13 @@ class PodResult:
     seconds: float
     evaluation: Evaluation | None = None
     confirmation: Evaluation | None = None
+    screening: Evaluation | None = None
     checkpoint_path: str | None = None
     state_path: str | None = None
     reason: str = ""
     retryable: bool = False
     diverged: bool = False
+    lost_donor: int | None = None
 
 
 PodMessage = Progress | Saved | Log | PodResult

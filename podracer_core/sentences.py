@@ -1,4 +1,4 @@
-"""Says in plain words what pydantic found wrong with a value."""
+"""Plain words: what pydantic found wrong with a value, and places in an order."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,3 +45,9 @@ def sentence(detail: Any) -> str:
         shown = repr(value)
         text += f", got {shown if len(shown) <= MAX_SHOWN else shown[:MAX_SHOWN] + '…'}"
     return text
+
+
+def ordinal(rank: int) -> str:
+    """1st, 2nd, 3rd, 4th ..."""
+    suffix = "th" if 10 <= rank % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
+    return f"{rank}{suffix}"

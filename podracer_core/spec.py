@@ -32,6 +32,14 @@ CONFIRM_EPISODES = 100
 
 DEFAULT_STOP_PODS = 50
 
+MAX_NUM_ENVS = 65_536
+
+STRATEGIES = ("fresh", "exploit", "crossover", "fuse", "continue", "rerun")
+"""Where a new agent may come from, see tournament.strategies."""
+
+MODES = ("asynchronous", "generational", "random_search", "successive_halving")
+"""Who is made next, and when, see tournament.modes."""
+
 ScoreKind = Literal["mean", "iqm", "lower_bound"]
 
 
@@ -68,6 +76,11 @@ def _takes_fractions(annotation: Any) -> bool:
 
 
 _WHOLE = "use int = [low, high] or choice = [..]"
+_NUM_ENVS = f"the number of environments is a whole number from 1 to {MAX_NUM_ENVS}"
+
+
+def _is_num_envs(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_NUM_ENVS
 
 
 class AlgorithmSpec(_Part):
@@ -81,8 +94,13 @@ class AlgorithmSpec(_Part):
         errors: list[tuple[str, str]] = []
         fields = ALGORITHMS[self.name].model_fields
         for name, space in self.search_space.items():
+            if name == "num_envs":
+                errors += [(f"search_space.{name}", _NUM_ENVS) for value in space.extremes if not _is_num_envs(value)][
+                    :1
+                ]
+                continue
             if name not in fields:
-                known = ", ".join(fields)
+                known = ", ".join((*fields, "num_envs"))
                 errors.append((f"search_space.{name}", f"{self.name} has no such hyperparameter; it has {known}"))
                 continue
             if space.kind in ("uniform", "loguniform") and not _takes_fractions(fields[name].annotation):
@@ -105,15 +123,17 @@ class PoolSpec(_Part):
 
     size: Whole = Field(2, ge=1, le=1024, description="pods at once")
     device: Annotated[str, _built("device", ("auto", "cpu", "cuda"), ())] = "auto"
-    num_envs: int | Literal["auto"] = Field("auto", description="environments a pod steps at once")
+    num_envs: int | Literal["auto"] = Field(
+        "auto", description="environments a pod steps at once, unless its algorithm's search space has num_envs"
+    )
     priority: Whole = Field(0, ge=-100, le=100, description="higher goes first when slots are short")
 
     @field_validator("num_envs", mode="before")
     @classmethod
     def _num_envs_holds(cls, value: Any) -> Any:
-        if value == "auto" or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 65_536):
+        if value == "auto" or _is_num_envs(value):
             return value
-        raise ValueError(f'give "auto" or a whole number from 1 to 65536, got {value!r}')
+        raise ValueError(f'give "auto" or a whole number from 1 to {MAX_NUM_ENVS}, got {value!r}')
 
 
 class RoundSpec(_Part):
@@ -129,26 +149,40 @@ class LeaderboardSpec(_Part):
     size: Whole = Field(8, ge=1, le=1000)
     eval_episodes: Whole = Field(32, ge=2, le=10_000)
     score: Annotated[str, _built("score", ("mean", "iqm", "lower_bound"), ())] = "mean"
-    max_per_ancestor: Number = Field(0.5, gt=0, le=1)
+    max_per_ancestor: Number = Field(
+        0.5, gt=0, le=1, description="share of the places that one founder's line may have"
+    )
+    reevaluate: bool = Field(True, description="whoever would enter plays as many episodes again, on fresh seeds")
 
 
 class GeneratorSpec(_Part):
-    """Where new agents come from."""
+    """Where new agents come from. Each field says which mode or strategy it is for; others leave it alone."""
 
-    mode: Annotated[
-        str,
-        _built("mode", ("asynchronous",), ("generational", "random_search", "successive_halving")),
-    ] = "asynchronous"
-    strategies: dict[str, float] = Field(default_factory=lambda: {"fresh": 0.2, "exploit": 0.8})
+    mode: Annotated[str, _built("mode", MODES, ())] = "asynchronous"
+    strategies: dict[str, float] = Field(
+        default_factory=lambda: {"fresh": 0.2, "exploit": 0.8}, description="weights, of asynchronous tournaments"
+    )
+    parent_selection: Annotated[str, _built("parent selection", ("rank", "softmax", "tournament"), ())] = Field(
+        "rank", description="how a parent is picked from the leaderboard"
+    )
+    temperature: Number = Field(
+        1.0, gt=0, le=1000, description="of softmax, in standard deviations of the leaderboard's scores"
+    )
+    tournament_size: Whole = Field(3, ge=2, le=1000, description="of tournament: the best of so many that are drawn")
+    fuse_parents: Whole = Field(2, ge=2, le=64, description="of fuse: at most so many are averaged")
+    survivors: Number = Field(0.25, gt=0, lt=1, description="of generational: the share that the rest is replaced by")
+    pods_per_agent: Whole = Field(
+        1, ge=1, le=64, description="of generational: pods of one agent, fused at the barrier"
+    )
+    reduction_factor: Whole = Field(3, ge=2, le=16, description="of successive_halving: one in so many is promoted")
+    rungs: Whole = Field(4, ge=2, le=16, description="of successive_halving: the first has one round of env steps")
 
     @field_validator("strategies")
     @classmethod
     def _strategies_hold(cls, strategies: dict[str, float]) -> dict[str, float]:
         for name, weight in strategies.items():
-            if name in ("continue", "crossover", "fuse", "rerun"):
-                raise ValueError(f"strategy {name!r} is not built yet; available: fresh, exploit")
-            if name not in ("fresh", "exploit"):
-                raise ValueError(f"unknown strategy {name!r}; available: fresh, exploit")
+            if name not in STRATEGIES:
+                raise ValueError(f"unknown strategy {name!r}; available: {', '.join(STRATEGIES)}")
             if not (math.isfinite(weight) and weight >= 0):
                 raise ValueError(f"the weight of {name!r} is a number from 0 up, got {weight!r}")
         if not sum(strategies.values()) > 0:
@@ -194,17 +228,38 @@ class TournamentSpec(_Part):
             raise ValueError("the name has characters that cannot be shown")
         return name
 
-    def num_envs(self, algorithm: str) -> int:
-        """Environments a pod of `algorithm` steps at once."""
+    def num_envs_space(self, algorithm: str) -> SearchSpace:
+        """How many environments a pod of `algorithm` steps at once: its search space's, else the pool's."""
+        given = self._given_space(algorithm).get("num_envs")
+        if given is not None:
+            return given
         if self.pool.num_envs != "auto":
-            return self.pool.num_envs
-        return catalogue.default_num_envs(self.env_id, algorithm)
+            return SearchSpace.fixed(self.pool.num_envs)
+        return SearchSpace.fixed(catalogue.default_num_envs(self.env_id, algorithm))
 
     def search_space(self, algorithm: str) -> dict[str, SearchSpace]:
         """Every hyperparameter of `algorithm` with its space: the user's, else the environment's tuned value."""
-        given = next(part.search_space for part in self.algorithms if part.name == algorithm)
+        given = self._given_space(algorithm)
         tuned = complete(algorithm, catalogue.default_hyperparameters(self.env_id, algorithm)).model_dump()
         return {name: given.get(name, SearchSpace.fixed(value)) for name, value in tuned.items()}
+
+    def _given_space(self, algorithm: str) -> dict[str, SearchSpace]:
+        return next(part.search_space for part in self.algorithms if part.name == algorithm)
+
+
+class Segment(_Part):
+    """A part of a schedule: so many env steps under these hyperparameters and on so many environments."""
+
+    env_steps: int = Field(ge=1)
+    hyperparameters: dict[str, Value]
+    num_envs: int = Field(ge=1)
+
+
+def _paths(value: Any) -> Any:
+    """None, one path or several."""
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else value
 
 
 class PodPlan(_Part):
@@ -213,8 +268,13 @@ class PodPlan(_Part):
     hyperparameters: complete and in effect, whatever an inherited state was trained with
     env_steps, seconds: the round's budget; the first that is used up ends it
     target_score: a score that ends the round early once `confirm_episodes` further episodes confirm it
+    schedule: in place of one round under one set of hyperparameters, what to train one after another. env_steps,
+        hyperparameters and num_envs then say the sum, the last and the last
+    reevaluate: whether an agent that would enter the leaderboard plays as many episodes again, which count as well
+    bar: the highest score with which it would not; None where it would with any
     compile: whether the update is compiled where that can be, see agents/compilation.py
-    inherit_from: another agent's training state, whose weights, optimizer and normalisers to start with
+    inherit_from: other agents' training states, whose weights, optimizer and normalisers to start with; several are
+        averaged, see fuse.py
     resume_from: this pod's own saved state, to go on from exactly
     directory: where the pod writes its files
     lineage: goes into the checkpoint's metadata as it is
@@ -235,7 +295,10 @@ class PodPlan(_Part):
     confirm_episodes: int = Field(CONFIRM_EPISODES, ge=1)
     compile: bool = False
     save_interval_seconds: float = Field(5.0, gt=0)
-    inherit_from: str | None = None
+    schedule: tuple[Segment, ...] = ()
+    reevaluate: bool = False
+    bar: float | None = None
+    inherit_from: Annotated[tuple[str, ...], BeforeValidator(_paths)] = ()
     resume_from: str | None = None
     directory: str
     lineage: dict[str, Any] = Field(default_factory=dict)

@@ -44,8 +44,13 @@ def spec_parse(data: Any) -> TournamentSpec:
     except ValidationError as error:
         errors += [item for detail in _causes(error) for item in _field_errors(detail)]
     if spec and entry:
-        errors += [*_batch_errors(spec), *_stop_errors(spec, entry), *_algorithm_errors(spec, entry)]
-        errors += _observation_errors(spec, entry)
+        errors += [
+            *_batch_errors(spec),
+            *_stop_errors(spec, entry),
+            *_algorithm_errors(spec, entry),
+            *_observation_errors(spec, entry),
+            *_mode_errors(spec),
+        ]
     if errors or spec is None:
         raise SpecError(errors)
     return spec
@@ -151,10 +156,22 @@ def _batch_errors(spec: TournamentSpec) -> list[tuple[str, str]]:
     for index, part in enumerate(spec.algorithms):
         space = spec.search_space(part.name)
         worst = {name: decide(space[name].extremes) for name, decide in DECISIVE.items() if name in space}
-        problem = batch_problem(worst, spec.num_envs(part.name))
+        counts = [int(count) for count in spec.num_envs_space(part.name).extremes]
+        problem = batch_problem(worst, min(counts)) or batch_problem(worst, max(counts))
         if problem:
             errors.append((f"algorithms.{index}.search_space.{problem[0]}", problem[1]))
     return errors
+
+
+def _mode_errors(spec: TournamentSpec) -> list[tuple[str, str]]:
+    generator = spec.generator
+    if generator.mode == "successive_halving" and spec.round.env_steps is None:
+        return [("round.env_steps", "the rungs of successive halving are counted in env steps; give some")]
+    if generator.mode == "generational" and spec.pool.size < 2 * generator.pods_per_agent:
+        most = spec.pool.size // 2
+        text = f"a pool of {spec.pool.size} holds fewer than two agents of {generator.pods_per_agent} pods; "
+        return [("generator.pods_per_agent", text + (f"at most {most}" if most else "make the pool larger"))]
+    return []
 
 
 def _stop_errors(spec: TournamentSpec, entry: catalogue.CatalogueEntry) -> list[tuple[str, str]]:

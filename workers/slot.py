@@ -10,7 +10,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from podracer_core.errors import PodProcessLostError, PodracerError
+from podracer_core.errors import DonorError, PodProcessLostError, PodracerError
 from podracer_core.pod_process import PodProcess
 from podracer_core.progress import Directive, Log, Outcome, PodResult, Progress, Saved
 from podracer_core.spec import PodPlan
@@ -110,6 +110,8 @@ class PodRun:
             result = self._relay()
             self.reporter.flush()
             files = self._store(result)
+        except DonorError as error:
+            result, files = self._failed(str(error), retryable=False, lost_donor=error.position), StoredFiles()
         except (PodracerError, OSError) as error:
             # A lost process, a full disk, a parent's file that is gone: the pod failed, the worker goes on.
             retryable = not isinstance(error, PodracerError) or error.retryable
@@ -125,8 +127,18 @@ class PodRun:
             threads=machine.threads,
             directory=str(self.folder),
             resume_from=self._fetched(self.claim.resume_file, "resume.pt"),
-            inherit_from=self._fetched(self.claim.inherit_file, "inherit.pt"),
+            inherit_from=self._fetched_donors(),
         )
+
+    def _fetched_donors(self) -> tuple[str, ...]:
+        """Raises DonorError for one whose file is gone."""
+        paths = []
+        for position, stored in enumerate(self.claim.inherit_files):
+            try:
+                paths.append(str(storage.fetch(stored, self.folder / f"inherit-{position}.pt")))
+            except FileNotFoundError:
+                raise DonorError(f"The training state {stored} is not in storage any more", position) from None
+        return tuple(paths)
 
     def _fetched(self, stored: str, name: str) -> str | None:
         return str(storage.fetch(stored, self.folder / name)) if stored else None
@@ -216,8 +228,10 @@ class PodRun:
         if self.saved_file and self.saved_file != files.state_file and files.state_file and not still_needed:
             storage.delete(self.saved_file)
 
-    def _failed(self, reason: str, retryable: bool) -> PodResult:
-        return PodResult(Outcome.FAILED, env_steps=0, seconds=0.0, reason=reason, retryable=retryable)
+    def _failed(self, reason: str, retryable: bool, lost_donor: int | None = None) -> PodResult:
+        return PodResult(
+            Outcome.FAILED, env_steps=0, seconds=0.0, reason=reason, retryable=retryable, lost_donor=lost_donor
+        )
 
     def _log(self, line: Log) -> None:
         persistently(lambda: endings.log(pod_id=self.claim.pod_id, text=line.text, level=line.level))

@@ -1,8 +1,10 @@
 """The leaderboard without a server: the updater's decision carried out and told."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 
+from podracer_core.local.population import told_descent
 from podracer_core.local.records import AgentRecord, BoardRow, TournamentRecord
 from podracer_core.spec import TournamentSpec
 from podracer_core.tournament import sentences, statistics, updater
@@ -15,6 +17,11 @@ def consider(
     present = [agents[row.agent].entry for row in tournament.leaderboard]
     size, share = spec.leaderboard.size, spec.leaderboard.max_per_ancestor
     decision = updater.update(present, agent.entry, size=size, max_per_ancestor=share)
+    if agent.screening:
+        first = replace(agent.entry, score=agent.screening["score"])
+        at_first = updater.update(present, first, size=size, max_per_ancestor=share)
+        tournament.reevaluations += 1
+        tournament.reevaluations_changed += at_first.rank != decision.rank
     if decision.rank is not None:
         tournament.leaderboard = _rows(tournament.leaderboard, decision, spec.leaderboard.score)
         if decision.rank == 1:
@@ -44,17 +51,31 @@ def news(
 ) -> tuple[str, str]:
     """The kind of event, and the sentence that says what the decision was and why."""
     if decision.rank is None:
-        return "agent_rejected", sentences.rejected(agent.name, agent.score, decision)
-    parents = [agents[index].name for index in agent.parents]
+        return "agent_rejected", sentences.rejected(agent.name, agent.score, decision, _screened(agent))
     rows = tournament.leaderboard
+    shown = sentences.score(agent.entry.score, agent.score_low, agent.score_high)
     text = sentences.entered(
         agent.name,
         decision.rank,
-        sentences.score(agent.entry.score, agent.score_low, agent.score_high),
+        shown + sentences.evaluated_again(_screened(agent)),
         agents[rows[decision.rank].agent].name if decision.rank < len(rows) else None,
         rows[decision.rank - 1].beats_next,
-        sentences.descent(agent.strategy, parents, {name: (old, new) for name, (old, new) in agent.changes.items()}),
+        told_descent(agent, agents),
     )
     if decision.dropped:
         text += f" {agents[decision.dropped.index].name} drops off."
     return "agent_entered", text
+
+
+def _screened(agent: AgentRecord) -> float | None:
+    """Its score before it was evaluated again."""
+    return agent.screening["score"] if agent.screening else None
+
+
+def bar_of(
+    spec: TournamentSpec, agents: Mapping[int, AgentRecord], tournament: TournamentRecord, agent: AgentRecord
+) -> float | None:
+    """The highest score with which the agent would not enter, None while it would with any."""
+    present = [agents[row.agent].entry for row in tournament.leaderboard]
+    size, share = spec.leaderboard.size, spec.leaderboard.max_per_ancestor
+    return updater.bar(present, agent.index, agent.founder, size=size, max_per_ancestor=share)

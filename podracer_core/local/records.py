@@ -6,8 +6,10 @@ from enum import StrEnum
 from typing import Any
 
 from podracer_core.hyperparameters import Value
-from podracer_core.progress import Evaluation
+from podracer_core.progress import Evaluation, PodResult
 from podracer_core.tournament.leaderboard import Entry
+
+Segment = dict[str, Any]
 
 
 class PodStatus(StrEnum):
@@ -32,7 +34,9 @@ ACTIVE = (PodStatus.QUEUED, PodStatus.RUNNING)
 class AgentRecord:
     """An agent and its one pod.
 
-    parents: indices; founder: index of the fresh agent it descends from; depth: how many parents back that is
+    parents: indices; inherits: of whose weights it starts with; founder: index of the fresh agent it descends from;
+        depth: how many parents back that is; origin: why these parents
+    stage, team: see tournament.offspring; schedule: what a rerun trains one after another, as spec.Segment
     budget: env steps of its round, or None where seconds alone end it; base_env_steps: those of the line it inherits
     state_env_steps: how far its last saved state is; losses: how often its process was lost
     ended_at: Unix time; scored: its number among the scored agents, in the order of scoring
@@ -42,10 +46,16 @@ class AgentRecord:
     name: str
     algorithm: str
     hyperparameters: dict[str, Value]
+    num_envs: int
     seed: int
     strategy: str
     founder: int
     parents: list[int] = field(default_factory=list)
+    inherits: list[int] = field(default_factory=list)
+    origin: str = ""
+    stage: int = 0
+    team: int = 0
+    schedule: list[Segment] = field(default_factory=list)
     depth: int = 0
     changes: dict[str, list[Value]] = field(default_factory=dict)
     base_env_steps: int = 0
@@ -63,6 +73,7 @@ class AgentRecord:
     iqm: float | None = None
     returns: list[float] = field(default_factory=list)
     confirmation: dict[str, Any] | None = None
+    screening: dict[str, Any] | None = None
     scored: int | None = None
     ended_at: float | None = None
 
@@ -76,14 +87,20 @@ class AgentRecord:
         """The agent as the decisions see it."""
         return Entry(self.index, math.nan if self.score is None else self.score, self.founder, tuple(self.returns))
 
-    def take_score(self, evaluation: Evaluation, confirmation: Evaluation | None) -> None:
+    def take_score(self, result: PodResult) -> None:
+        evaluation = result.evaluation
+        assert evaluation is not None
         for name in ("score", "score_low", "score_high", "mean", "iqm"):
             value = getattr(evaluation, name)
             setattr(self, name, value if math.isfinite(value) else None)
         self.returns = [float(value) for value in evaluation.returns]
-        if confirmation is not None:
-            names = ("score", "score_low", "score_high", "episodes")
-            self.confirmation = {name: getattr(confirmation, name) for name in names}
+        self.confirmation, self.screening = _summary(result.confirmation), _summary(result.screening)
+
+
+def _summary(evaluation: Evaluation | None) -> dict[str, Any] | None:
+    if evaluation is None:
+        return None
+    return {name: getattr(evaluation, name) for name in ("score", "score_low", "score_high", "episodes")}
 
 
 @dataclass(slots=True)
@@ -97,7 +114,9 @@ class BoardRow:
 
 @dataclass(slots=True)
 class TournamentRecord:
-    """seconds: time running, pauses left out; best_history: every new best score, in order."""
+    """seconds: time running, pauses left out; best_history: every new best score, in order; reevaluations: of agents
+    that would have entered, and how many of those changed that or their rank
+    """
 
     status: TournamentStatus = TournamentStatus.RUNNING
     reason: str = ""
@@ -105,6 +124,8 @@ class TournamentRecord:
     started_at: float = 0.0
     best_history: list[float] = field(default_factory=list)
     leaderboard: list[BoardRow] = field(default_factory=list)
+    reevaluations: int = 0
+    reevaluations_changed: int = 0
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> "TournamentRecord":

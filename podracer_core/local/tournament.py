@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from podracer_core.local import board
-from podracer_core.local.home import Home
+from podracer_core.local import board, population
+from podracer_core.local.home import STATE, Home
 from podracer_core.local.records import (
     ACTIVE,
     AgentRecord,
@@ -22,11 +22,10 @@ from podracer_core.local.records import (
 )
 from podracer_core.local.slots import Message, Slot
 from podracer_core.progress import Directive, Log, Outcome, PodResult, Progress, Saved
-from podracer_core.spec import PodPlan, TournamentSpec
-from podracer_core.tournament import sentences
-from podracer_core.tournament.budgets import round_budgets
-from podracer_core.tournament.generator import Offspring, Parent, generate
+from podracer_core.spec import PodPlan, Segment, TournamentSpec
+from podracer_core.tournament import modes, sentences
 from podracer_core.tournament.names import agent_name
+from podracer_core.tournament.offspring import Offspring
 from podracer_core.tournament.stopping import Standing, repeated_failure, stop_reason
 
 MAX_LOSSES = 3
@@ -134,44 +133,39 @@ class LocalTournament:
         """Creates agents while there is room and budget."""
         stop = self.spec.stop
         active = self.pods(*ACTIVE)
-        room = self.spec.pool.size - len(active)
+        room = modes.room(self.spec, pool_size=self.spec.pool.size, active=len(active))
         if stop.pods is not None:
             room = min(room, stop.pods - len(self.pods(PodStatus.FINISHED)) - len(active))
         if room <= 0:
             return
         taken = sum(agent.budget or 0 for agent in active) + self.env_steps - sum(agent.env_steps for agent in active)
-        for budget in round_budgets(self.spec, room, taken):
-            self._create(generate(self.spec, self._parents(), len(self.agents)), budget)
+        past = population.past_of(self.spec, self.home, self.record)
+        for position in range(room):
+            left = modes.env_steps_left(self.spec, room - position, taken)
+            if left == 0:
+                break
+            offspring = modes.next_agent(self.spec, past, len(self.agents), modes.Place(position, room, left))
+            taken += self._create(offspring, left).budget or 0
 
-    def _parents(self) -> list[Parent]:
-        """The agents on the leaderboard whose training state can be inherited."""
-        on_board = [self.agents[row.agent] for row in self.record.leaderboard]
-        return [
-            Parent(agent.entry, agent.algorithm, agent.hyperparameters)
-            for agent in on_board
-            if self.home.state_file(agent.index)
-        ]
-
-    def _create(self, offspring: Offspring, budget: int | None) -> None:
+    def _create(self, offspring: Offspring, left: int | None) -> AgentRecord:
         index = len(self.agents)
-        heir_of = self.agents[offspring.parents[0]] if offspring.parents else None
-        taken = {agent.name for agent in self.agents.values()}
-        self.agents[index] = agent = AgentRecord(
+        names = {agent.name for agent in self.agents.values()}
+        agent = AgentRecord(
             index=index,
-            name=agent_name(f"{self.spec.name}/{self.spec.seed}", index, taken),
+            name=agent_name(f"{self.spec.name}/{self.spec.seed}", index, names),
             algorithm=offspring.algorithm,
             hyperparameters=offspring.hyperparameters,
+            num_envs=offspring.num_envs,
             seed=offspring.seed,
             strategy=offspring.strategy,
-            founder=heir_of.founder if heir_of else index,
-            parents=list(offspring.parents),
-            depth=heir_of.depth + 1 if heir_of else 0,
-            changes={name: list(pair) for name, pair in (offspring.changes or {}).items()},
-            base_env_steps=heir_of.base_env_steps + heir_of.env_steps if heir_of else 0,
-            budget=budget,
+            founder=index,
         )
+        population.descend(agent, offspring, self.agents)
+        agent.budget = population.budget_of(self.spec, agent, offspring.rounds, left)
+        self.agents[index] = agent
         self.home.agent_folder(index).mkdir(parents=True, exist_ok=True)
         self.home.write(agent)
+        return agent
 
     def _start_pods(self) -> None:
         free = [slot for slot in self._slots if slot.agent is None]
@@ -182,22 +176,26 @@ class LocalTournament:
 
     def _plan(self, agent: AgentRecord) -> PodPlan:
         spec = self.spec
-        own, parent = self.home.state_file(agent.index), agent.parents[0] if agent.parents else None
-        inherited = self.home.state_file(parent) if parent is not None else None
+        own = self.home.state_file(agent.index)
+        # A pod that goes on from its own state needs its parents no more.
+        donors = [] if own else [self.home.agent_folder(index) / STATE for index in agent.inherits]
         return PodPlan(
             env_id=spec.env_id,
             algorithm=agent.algorithm,
             hyperparameters=agent.hyperparameters,
             seed=agent.seed,
-            num_envs=spec.num_envs(agent.algorithm),
+            num_envs=agent.num_envs,
+            schedule=tuple(Segment(**segment) for segment in agent.schedule),
             device=spec.pool.device,
             threads=self.threads,
             env_steps=agent.budget,
-            seconds=spec.round.seconds,
+            seconds=None if agent.schedule else spec.round.seconds,  # a schedule is as long as what it repeats
             eval_episodes=spec.leaderboard.eval_episodes,
             score=spec.leaderboard.score,
             target_score=spec.stop.score,
-            inherit_from=None if inherited is None else str(inherited),
+            reevaluate=spec.leaderboard.reevaluate,
+            bar=board.bar_of(spec, self.agents, self.record, agent),
+            inherit_from=tuple(map(str, donors)),
             resume_from=None if own is None else str(own),
             directory=str(self.home.agent_folder(agent.index)),
             lineage={
@@ -239,6 +237,9 @@ class LocalTournament:
                 self._end_pod(agent, message)
 
     def _end_pod(self, agent: AgentRecord, result: PodResult) -> None:
+        if result.lost_donor is not None:
+            self._begin_anew(agent, self.agents[agent.inherits[result.lost_donor]], result.reason)
+            return
         if result.outcome is Outcome.FAILED and result.retryable:
             self._retry_or_fail(agent, result.reason)
             return
@@ -256,6 +257,19 @@ class LocalTournament:
         else:
             self._score(agent, result)
 
+    def _begin_anew(self, agent: AgentRecord, donor: AgentRecord, reason: str) -> None:
+        """Gives an agent whose parent's training state is lost other parents, or none."""
+        (self.home.agent_folder(donor.index) / STATE).unlink(missing_ok=True)
+        place = modes.Place(agent.team * self.spec.generator.pods_per_agent, self.spec.pool.size, agent.budget)
+        past = population.past_of(self.spec, self.home, self.record, before=agent.stage)
+        offspring = modes.next_agent(self.spec, past, agent.index, place)
+        population.descend(agent, offspring, self.agents)
+        agent.budget = population.budget_of(self.spec, agent, offspring.rounds, agent.budget)
+        agent.status = PodStatus.QUEUED
+        descends = population.told_descent(agent, self.agents)
+        text = sentences.began_anew(agent.name, donor.name, reason, descends)
+        self.home.write(agent, self._event("parent_lost", text, agent))
+
     def _retry_or_fail(self, agent: AgentRecord, reason: str) -> None:
         agent.losses += 1
         if agent.losses >= MAX_LOSSES:
@@ -272,9 +286,8 @@ class LocalTournament:
 
     def _score(self, agent: AgentRecord, result: PodResult) -> None:
         """Takes the score and lets the updater decide about the agent."""
-        assert result.evaluation is not None
         agent.status = PodStatus.FINISHED
-        agent.take_score(result.evaluation, result.confirmation)
+        agent.take_score(result)
         agent.scored = sum(other.scored is not None for other in self.agents.values())
         decision = board.consider(self.spec, self.agents, self.record, agent)
         news = [board.news(self.agents, self.record, agent, decision)]
@@ -286,9 +299,7 @@ class LocalTournament:
 
     def _prune(self) -> None:
         """Deletes training states that nothing can start from any more; checkpoints stay."""
-        needed = {row.agent for row in self.record.leaderboard}
-        for agent in self.pods(*ACTIVE):
-            needed |= {agent.index, *agent.parents}
+        needed = population.needed_states(self.spec, self.record, self.agents)
         for agent in self.agents.values():
             if agent.index not in needed and (state := self.home.state_file(agent.index)):
                 state.unlink()

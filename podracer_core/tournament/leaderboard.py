@@ -27,4 +27,9 @@ class Entry:
 
 def ranked(entries: Iterable[Entry]) -> list[Entry]:
     """The valid ones by score, best first. Of two equal scores the elder agent goes first: it was there before."""
-    return sorted((entry for entry in entries if entry.valid), key=lambda entry: (-entry.score, entry.index))
+    return sorted((entry for entry in entries if entry.valid), key=place)
+
+
+def place(entry: Entry) -> tuple[float, int]:
+    """What entries are ordered by."""
+    return -entry.score, entry.index

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from podracer_core.progress import Evaluation
+from podracer_core.sentences import ordinal
 from podracer_core.tournament.updater import Update, Verdict
 
 
@@ -33,17 +34,40 @@ def certainty(probability: float) -> str:
     return "over 99 %" if probability > 0.99 else f"{probability * 100:.0f} %"
 
 
-def ordinal(rank: int) -> str:
-    suffix = "th" if 10 <= rank % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
-    return f"{rank}{suffix}"
-
-
-def descent(strategy: str, parents: list[str], changes: Mapping[str, tuple[Any, Any]] | None) -> str:
-    """From whom an agent comes and what was changed."""
+def descent(
+    strategy: str, parents: list[str], changes: Mapping[str, tuple[Any, Any]], scores: list[float | None]
+) -> str:
+    """From whom an agent comes, the parent that it continues first, and what was changed."""
+    moved = ", ".join(f"{name} {setting(old)} → {setting(new)}" for name, (old, new) in changes.items())
+    change = f" with {moved}" if moved else ", unchanged"
     if not parents:
         return "It started fresh."
-    moved = ", ".join(f"{name} {setting(old)} → {setting(new)}" for name, (old, new) in (changes or {}).items())
-    return f"It descends from {' and '.join(parents)}{' with ' + moved if moved else ', unchanged'}."
+    if strategy == "continue":
+        return f"It continues {parents[0]}{change}."
+    if strategy == "crossover":
+        return f"It has the weights of {parents[0]}, crossed with {listed(parents[1:])}{change}."
+    if strategy == "fuse":
+        return f"It began as the mean of {listed(parents)}{change}."
+    if strategy == "rerun":
+        reached = "" if scores[0] is None else f", which scored {number(scores[0])}"
+        return f"It ran the schedule of {parents[0]}{reached}, again from scratch."
+    return f"It descends from {listed(parents)}{change}."
+
+
+def listed(names: list[str]) -> str:
+    """a, b and c"""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def began_anew(name: str, donor: str, reason: str, descends: str) -> str:
+    return f"{name} could not start from {donor}, whose training state is lost ({reason.rstrip('.')}). {descends}"
+
+
+def evaluated_again(first: float | None) -> str:
+    """What the score of a newcomer was before it was evaluated again; nothing where it was not."""
+    if first is None:
+        return ""
+    return f" (evaluated again on fresh seeds; {number(first)} at first)"
 
 
 def entered(
@@ -59,8 +83,8 @@ def entered(
     return f"{name} {place}: {score_text}{sure}. {descends}"
 
 
-def rejected(name: str, value: float | None, decision: Update) -> str:
-    """Why a scored agent does not enter the leaderboard."""
+def rejected(name: str, value: float | None, decision: Update, screened: float | None = None) -> str:
+    """Why a scored agent does not enter the leaderboard. screened: its score before it was evaluated again."""
     if decision.verdict is Verdict.INVALID:
         why = "it has no valid score"
     elif decision.verdict is Verdict.FAMILY_FULL:
@@ -68,7 +92,7 @@ def rejected(name: str, value: float | None, decision: Update) -> str:
     else:
         why = f"the last on the leaderboard has {number(decision.leaderboard[-1].score)}"
     shown = "nothing" if value is None else number(value)
-    return f"{name} scored {shown} and does not enter: {why}."
+    return f"{name} scored {shown}{evaluated_again(screened)} and does not enter: {why}."
 
 
 def confirmed(name: str, target: float, confirmation: Evaluation) -> tuple[str, str]:

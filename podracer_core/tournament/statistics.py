@@ -39,6 +39,11 @@ def summarise(
     return Evaluation(score, low, high, mean, iqm, tuple(map(float, values)), tuple(lengths))
 
 
+def pooled(first: Evaluation, second: Evaluation, kind: Literal["mean", "iqm", "lower_bound"]) -> Evaluation:
+    """Two evaluations of one policy as one."""
+    return summarise((*first.returns, *second.returns), (*first.lengths, *second.lengths), kind)
+
+
 def interquartile_mean(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Mean of the middle half along the last axis; the episodes at its two edges count by their fraction.
 

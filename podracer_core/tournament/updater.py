@@ -1,11 +1,12 @@
 """The updater decides whether and where a finished agent enters the leaderboard, and who drops off."""
 
+import bisect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from podracer_core.tournament.leaderboard import Entry, ranked
+from podracer_core.tournament.leaderboard import Entry, place
 
 
 class Verdict(StrEnum):
@@ -32,25 +33,44 @@ class Update:
 def update(leaderboard: Sequence[Entry], candidate: Entry, *, size: int, max_per_ancestor: float) -> Update:
     """Consider `candidate` for a leaderboard of at most `size`, of which one ancestor may hold a share.
 
-    A family that is full makes room only by its own worst member.
+    leaderboard: as the last update left it, the best first. A family that is full makes room only by its own worst.
     """
-    before = tuple(ranked(leaderboard))
+    before = tuple(leaderboard)
     if not candidate.valid:
         return Update(Verdict.INVALID, before)
-    after = ranked((*before, candidate))
-    if len(after) > size and after[-1] == candidate:
+    for rank, entry in enumerate(before, start=1):
+        if entry.index == candidate.index:  # a result that came twice
+            return Update(Verdict.ENTERS, before, rank)
+    at = bisect.bisect_left(before, place(candidate), key=place)
+    if at >= size:
         return Update(Verdict.TOO_LOW, before)
+    after = [*before[:at], candidate, *before[at:]]
     family = [entry for entry in after if entry.founder == candidate.founder]
     if len(family) > family_limit(size, max_per_ancestor):
-        worst, refusal = family[-1], Verdict.FAMILY_FULL
+        worst = family[-1]
     elif len(after) > size:
-        worst, refusal = after[-1], Verdict.TOO_LOW
+        worst = after[-1]
     else:
-        return Update(Verdict.ENTERS, tuple(after), after.index(candidate) + 1)
-    if worst == candidate:
-        return Update(refusal, before)
+        return Update(Verdict.ENTERS, tuple(after), at + 1)
+    if worst is candidate:
+        return Update(Verdict.FAMILY_FULL, before)
     after.remove(worst)
-    return Update(Verdict.ENTERS, tuple(after), after.index(candidate) + 1, worst)
+    return Update(Verdict.ENTERS, tuple(after), at + 1, worst)
+
+
+def bar(leaderboard: Sequence[Entry], index: int, founder: int, *, size: int, max_per_ancestor: float) -> float | None:
+    """The highest score with which agent number `index` of this founder's line would not enter; None where any does.
+
+    It never falls: who drops off is worse than all who stay.
+    """
+    family = [entry for entry in leaderboard if entry.founder == founder]
+    in_the_way = list(leaderboard[-1:]) if len(leaderboard) >= size else []
+    if len(family) >= family_limit(size, max_per_ancestor):
+        in_the_way.append(family[-1])
+    # Of two equal scores the elder goes first, so that an elder enters with the same score.
+    return max(
+        (one.score if one.index < index else math.nextafter(one.score, -math.inf) for one in in_the_way), default=None
+    )
 
 
 def family_limit(size: int, max_per_ancestor: float) -> int:

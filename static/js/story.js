@@ -19,7 +19,10 @@ function drift(ancestry) {
 
 export function lineSentence(ancestry) {
   if (!ancestry.length) return "The champion's line appears with the first agent on the board.";
-  if (ancestry.length === 1) return `The champion ${ancestry[0].name} is a founder: it started fresh.`;
+  if (ancestry.length === 1) {
+    const how = ancestry[0].strategy === "rerun" ? "ran another's schedule again from scratch" : "started fresh";
+    return `The champion ${ancestry[0].name} is a founder: it ${how}.`;
+  }
   const moved = drift(ancestry).slice(0, 3);
   return `The champion's line: ${ancestry[0].name}'s start, ${plural(ancestry.length - 1, "descent")}${moved.length ? `, ${moved.join(", ")}` : ""}`;
 }

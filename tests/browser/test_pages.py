@@ -227,7 +227,7 @@ def test_an_agents_page_draws_returns_losses_and_episodes(page: Page, stack: Sta
     assert "Value loss" in losses
     page.get_by_label("Quantity").select_option("value_loss")
     until(page, "document.querySelector('[data-plot]').data[0].name === 'Value loss'")
-    assert page.locator("[data-returns] circle").count() == 32
+    assert page.locator("[data-returns] circle").count() == 64
 
 
 def test_the_first_stop_of_the_keyboard_skips_to_the_content(context: BrowserContext) -> None:

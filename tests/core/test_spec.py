@@ -13,7 +13,7 @@ from podracer_core.errors import SpecError
 from podracer_core.hyperparameters import ALGORITHMS, complete
 from podracer_core.spec import TournamentSpec
 from podracer_core.spec_parse import MAX_SPEC_BYTES, spec_parse, spec_parse_json, spec_parse_toml
-from podracer_core.tournament.generator import fresh
+from podracer_core.tournament.strategies import fresh
 from tests.core.making import INSTALLED
 
 FIELDS = ALGORITHMS["ppo"].model_fields
@@ -36,7 +36,7 @@ def test_an_environment_alone_makes_a_complete_specification(env_id: str) -> Non
     assert spec.round.env_steps
     assert spec.stop.pods
     assert spec.algorithms[0].search_space
-    assert 1 <= spec.num_envs("ppo") <= 65_536
+    assert 1 <= int(spec.num_envs_space("ppo").values[0]) <= 65_536
     assert set(spec.search_space("ppo")) == set(FIELDS)
 
 
@@ -128,7 +128,7 @@ def test_whatever_an_accepted_space_draws_are_valid_hyperparameters(data: Any, s
         spec = spec_parse(data)
     except SpecError:
         return
-    complete("ppo", fresh(spec, Random(seed)).hyperparameters)
+    complete("ppo", fresh(spec, (), Random(seed)).hyperparameters)
 
 
 JSON = st.recursive(
@@ -254,3 +254,41 @@ def test_the_entropy_coefficient_is_a_number_or_auto() -> None:
         spec_parse(data)
     data = {"env_id": "Pendulum-v1", "algorithms": [{"name": "sac", "search_space": {"ent_coef": "often"}}]}
     assert "algorithms.0.search_space.ent_coef" in errors_of(data)
+
+
+def test_every_strategy_mode_and_selection_is_read_back_as_written() -> None:
+    generator = {
+        "mode": "asynchronous",
+        "strategies": {"fresh": 1, "exploit": 2, "crossover": 1, "fuse": 0.5, "continue": 0, "rerun": 0.1},
+        "parent_selection": "tournament",
+        "tournament_size": 4,
+        "fuse_parents": 3,
+    }
+    read = spec_parse({"env_id": "CartPole-v1", "generator": generator}).generator.model_dump()
+    assert {name: read[name] for name in generator} == generator
+    for mode in ("generational", "random_search", "successive_halving"):
+        assert spec_parse({"env_id": "CartPole-v1", "generator": {"mode": mode}}).generator.mode == mode
+
+
+@pytest.mark.parametrize(
+    ("parts", "field", "says"),
+    [
+        ({"generator": {"strategies": {"clone": 1}}}, "generator.strategies", "crossover"),
+        ({"generator": {"parent_selection": "luck"}}, "generator.parent_selection", "softmax"),
+        ({"generator": {"survivors": 1}}, "generator.survivors", "below 1"),
+        ({"generator": {"mode": "generational", "pods_per_agent": 3}}, "generator.pods_per_agent", "at most 1"),
+        ({"generator": {"mode": "successive_halving"}, "round": {"seconds": 5}}, "round.env_steps", "rungs"),
+    ],
+)
+def test_a_mode_that_could_not_work_is_refused(parts: dict[str, Any], field: str, says: str) -> None:
+    assert says in errors_of({"env_id": "CartPole-v1", **parts})[field]
+
+
+def test_the_number_of_environments_is_searched_like_a_hyperparameter() -> None:
+    spec = spec_parse({**with_space(num_envs={"choice": [8, 64]}), "pool": {"num_envs": 4}})
+    assert {fresh(spec, (), Random(seed)).num_envs for seed in range(20)} == {8, 64}
+    assert spec_parse({"env_id": "CartPole-v1", "pool": {"num_envs": 4}}).num_envs_space("ppo").values == (4,)
+    for bad in ({"int": [0, 8]}, {"uniform": [1, 8]}, True, "many", 70_000):
+        assert "whole number from 1" in errors_of(with_space(num_envs=bad))["algorithms.0.search_space.num_envs"]
+    batches = with_space(num_envs={"choice": [1, 64]}, num_steps=4, num_minibatches=4)
+    assert "4 samples" in errors_of(batches)["algorithms.0.search_space.num_minibatches"]

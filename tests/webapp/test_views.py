@@ -213,6 +213,8 @@ def test_the_page_of_an_agent_shows_what_it_is_made_of(owner: Client, user: User
         row, changes={"learning_rate": [1e-3, 2e-3]}, checkpoint_file="x", checkpoint_sha256="ab", checkpoint_size=9
     )
     heir.parents.add(founder)
+    heir.inherits_from = founder
+    heir.save()
     page = owner.get(f"/agents/{heir.pk}/").content.decode()
     assert "Download checkpoint" in page
     assert f'href="/api/agents/{heir.pk}/checkpoint"' in page

@@ -13,7 +13,7 @@ from django.core.files.storage import default_storage
 
 from podracer_core import load_agent
 from tests.stack import wait_for
-from webapp.tournaments import services, storage
+from webapp.tournaments import orchestrator, services, storage
 from webapp.tournaments.models import CurvePoint, Pod, Tournament
 from workers.slot import Slot
 
@@ -40,7 +40,7 @@ def test_a_pod_ends_as_a_scored_agent_with_a_checkpoint_that_plays(slot: Slot, s
     assert (pod.status, pod.tournament.status) == ("FINISHED", "FINISHED"), pod.reason
     assert pod.env_steps >= SHORT["env_steps"]
     assert pod.agent.entry.rank == 1
-    assert len(pod.agent.returns) == 32
+    assert len(pod.agent.returns) == 64, "32 twice: it entered, and so was evaluated again"
     path = Path(default_storage.path(pod.agent.checkpoint_file))
     assert storage.file_sha256(path) == pod.agent.checkpoint_sha256
     assert path.stat().st_size == pod.agent.checkpoint_size
@@ -57,6 +57,45 @@ def test_a_child_starts_from_its_parents_state(slot: Slot, start: Start) -> None
     assert [parent.index for parent in child.parents.all()] == [0]
     assert child.changes
     assert child.pod.log_lines.filter(text__contains="parent").exists()
+
+
+def test_every_strategy_trains(slot: Slot, start: Start) -> None:
+    strategies = {"exploit": 1, "crossover": 1, "fuse": 1, "continue": 1, "rerun": 1}
+    tournament = start(
+        round={"env_steps": 1_024},
+        stop={"pods": 14},
+        generator={"strategies": strategies},
+        leaderboard={"max_per_ancestor": 1, "eval_episodes": 4},
+    )
+    assert slot.work() == 14
+    assert not tournament.pods.exclude(status="FINISHED").exists()
+    assert {"fresh", *strategies} == set(tournament.agents.values_list("strategy", flat=True))
+    for agent in tournament.agents.filter(strategy="rerun"):
+        original = agent.parents.get()
+        assert agent.env_steps == original.base_env_steps + original.env_steps
+    assert tournament.agents.filter(strategy="fuse")[0].parents.count() == 2
+
+
+def test_a_parent_whose_file_is_gone_or_damaged_costs_nothing_but_the_line(slot: Slot, start: Start) -> None:
+    tournament = start(round=SHORT, stop={"pods": 3}, generator={"strategies": {"exploit": 1}})
+
+    def state(index: int) -> Path:
+        return Path(default_storage.path(tournament.agents.get(index=index).state_file))
+
+    def run() -> None:
+        claim = orchestrator.pod_claim(worker="w", slot=0, device_kind="cpu")
+        assert claim is not None
+        slot.run(claim)
+
+    run()
+    state(0).unlink()
+    run()  # it cannot start, and waits again with nobody to inherit from
+    assert tournament.agents.get(index=1).strategy == "fresh"
+    run()
+    state(1).write_bytes(b"damaged")
+    assert slot.work() == 2
+    assert list(tournament.pods.order_by("pk").values_list("status", "losses")) == [("FINISHED", 0)] * 3
+    assert tournament.events.filter(kind="parent_lost").count() == 2
 
 
 def test_a_pause_sends_the_pod_back_with_its_state_and_it_goes_on(slot: Slot, start: Start, working: Working) -> None:

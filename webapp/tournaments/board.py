@@ -1,45 +1,40 @@
-"""The leaderboard in the database: the updater's decision carried out, told and drawn upon by the generator.
+"""The leaderboard in the database: the updater's decision carried out and told.
 
 Called with the tournament's row locked.
 """
 
+from dataclasses import replace
 from itertools import pairwise
 
 from podracer_core.tournament import leaderboard, sentences, statistics, updater
-from podracer_core.tournament.generator import Parent
 from webapp.tournaments import events
 from webapp.tournaments.models import Agent, LeaderboardEntry, Pod, Tournament
+from webapp.tournaments.population import entry_of, told_descent
 
 COLORS = 12
 """Chip colours that the pages have."""
 
 
-def entry_of(agent: Agent) -> leaderboard.Entry:
-    """The agent as the decisions see it."""
-    return leaderboard.Entry(
-        index=agent.index,
-        score=float("nan") if agent.score is None else agent.score,
-        founder=agent.founder_index,
-        returns=tuple(agent.returns),
+def bar_of(tournament: Tournament, agent: Agent) -> float | None:
+    """The highest score with which the agent would not enter, None while it would with any."""
+    spec = tournament.parsed_spec.leaderboard
+    rows = tournament.leaderboard.values_list("agent__index", "agent__score", "agent__founder_index")
+    present = [leaderboard.Entry(index, score, founder) for index, score, founder in rows if score is not None]
+    return updater.bar(
+        present, agent.index, agent.founder_index, size=spec.size, max_per_ancestor=spec.max_per_ancestor
     )
-
-
-def parents_available(tournament: Tournament) -> dict[int, tuple[Agent, Parent]]:
-    """The agents on the leaderboard whose training state can be inherited, by index."""
-    agents = Agent.objects.filter(tournament=tournament, entry__isnull=False).exclude(state_file="")
-    return {agent.index: (agent, Parent(entry_of(agent), agent.algorithm, agent.hyperparameters)) for agent in agents}
 
 
 def consider(tournament: Tournament, pod: Pod, agent: Agent) -> None:
     """Let the updater decide about a scored agent, store the leaderboard that follows, and say what happened."""
     spec = tournament.parsed_spec.leaderboard
     present = list(tournament.leaderboard.select_related("agent"))
-    decision = updater.update(
-        [entry_of(row.agent) for row in present],
-        entry_of(agent),
-        size=spec.size,
-        max_per_ancestor=spec.max_per_ancestor,
-    )
+    entries, newcomer = [entry_of(row.agent) for row in present], entry_of(agent)
+    decision = updater.update(entries, newcomer, size=spec.size, max_per_ancestor=spec.max_per_ancestor)
+    if agent.screening:
+        first = replace(newcomer, score=agent.screening["score"])
+        at_first = updater.update(entries, first, size=spec.size, max_per_ancestor=spec.max_per_ancestor)
+        _count_reevaluation(tournament, changed=at_first.rank != decision.rank)
     if decision.rank is None:
         _say_refused(tournament, pod, agent, decision)
         return
@@ -49,6 +44,12 @@ def consider(tournament: Tournament, pod: Pod, agent: Agent) -> None:
     rows = _store(tournament, agent, present, decision.leaderboard)
     events.publish(tournament.pk, "leaderboard")
     _say_entered(tournament, pod, agent, decision, rows)
+
+
+def _count_reevaluation(tournament: Tournament, *, changed: bool) -> None:
+    tournament.reevaluations += 1
+    tournament.reevaluations_changed += changed
+    tournament.save(update_fields=["reevaluations", "reevaluations_changed"])
 
 
 def _store(
@@ -95,14 +96,14 @@ def _say_entered(
     assert decision.rank is not None
     assert agent.score is not None
     below = rows[decision.rank].agent.name if decision.rank < len(rows) else None
-    parents = list(agent.parents.values_list("name", flat=True))
+    shown = sentences.score(agent.score, agent.score_low, agent.score_high)
     text = sentences.entered(
         agent.name,
         decision.rank,
-        sentences.score(agent.score, agent.score_low, agent.score_high),
+        shown + sentences.evaluated_again(_screened(agent)),
         below,
         rows[decision.rank - 1].beats_next,
-        sentences.descent(agent.strategy, parents, agent.changes),
+        told_descent(agent),
     )
     if decision.dropped:
         dropped = Agent.objects.get(tournament=tournament, index=decision.dropped.index)
@@ -114,5 +115,10 @@ def _say_entered(
 
 
 def _say_refused(tournament: Tournament, pod: Pod, agent: Agent, decision: updater.Update) -> None:
-    text = sentences.rejected(agent.name, agent.score, decision)
+    text = sentences.rejected(agent.name, agent.score, decision, _screened(agent))
     events.record(tournament.pk, "agent_rejected", text, agent=agent, pod=pod)
+
+
+def _screened(agent: Agent) -> float | None:
+    """Its score before it was evaluated again."""
+    return agent.screening["score"] if agent.screening else None

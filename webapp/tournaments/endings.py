@@ -1,13 +1,14 @@
 """How pods and tournaments end, and what is kept of them. Called with the tournament's and the pod's rows locked."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Count, Q, Sum
 
 from podracer_core.progress import Evaluation, Outcome, PodResult
 from podracer_core.tournament import sentences
 from podracer_core.tournament.stopping import Standing, repeated_failure, stop_reason
-from webapp.tournaments import board, clock, dispatch, events
+from webapp.tournaments import board, clock, dispatch, events, lineage, population
 from webapp.tournaments.models import Agent, Pod, PodLogLine, Tournament
 
 MAX_LOSSES = 3
@@ -39,7 +40,8 @@ def _end_finished(tournament: Tournament, pod: Pod, result: PodResult, files: St
     assert result.evaluation is not None
     agent = pod.agent
     _keep(agent, result, files)
-    _score(agent, result.evaluation, result.confirmation)
+    _score(agent, result.evaluation)
+    agent.confirmation, agent.screening = _summary(result.confirmation), _summary(result.screening)
     agent.save()
     end_pod(pod, Pod.Status.FINISHED, "The pool was made smaller: its round ended early." if pod.end_requested else "")
     board.consider(tournament, pod, agent)
@@ -68,6 +70,12 @@ def _end_paused(tournament: Tournament, pod: Pod, result: PodResult, files: Stor
 
 def _end_failed(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
     reason = clock.storable(result.reason)
+    if result.lost_donor is not None:
+        if tournament.status not in Tournament.ENDED:
+            donor = lineage.donors(pod.agent)[result.lost_donor]
+            population.begin_anew(tournament, pod, donor, reason)
+        requeue(tournament, pod)
+        return
     if result.retryable:
         retry_or_fail(tournament, pod, reason)
         return
@@ -94,20 +102,20 @@ def _keep(agent: Agent, result: PodResult, files: StoredFiles) -> None:
         agent.state_file = files.state_file
 
 
-def _score(agent: Agent, evaluation: Evaluation, confirmation: Evaluation | None) -> None:
+def _score(agent: Agent, evaluation: Evaluation) -> None:
     agent.score = clock.finite(evaluation.score)
     agent.score_low = clock.finite(evaluation.score_low)
     agent.score_high = clock.finite(evaluation.score_high)
     agent.mean, agent.iqm = clock.finite(evaluation.mean), clock.finite(evaluation.iqm)
     agent.returns = [clock.finite(value) for value in evaluation.returns]
     agent.scored_at = clock.database_now()
-    if confirmation is not None:
-        agent.confirmation = {
-            "score": clock.finite(confirmation.score),
-            "score_low": clock.finite(confirmation.score_low),
-            "score_high": clock.finite(confirmation.score_high),
-            "episodes": confirmation.episodes,
-        }
+
+
+def _summary(evaluation: Evaluation | None) -> dict[str, Any] | None:
+    if evaluation is None:
+        return None
+    ends = {name: clock.finite(getattr(evaluation, name)) for name in ("score", "score_low", "score_high")}
+    return {**ends, "episodes": evaluation.episodes}
 
 
 def end_pod(pod: Pod, status: str, reason: str = "") -> None:

@@ -14,7 +14,7 @@ from podracer_core.envs.catalogue import CatalogueEntry
 from podracer_core.errors import SpecError
 from podracer_core.hyperparameters import ALGORITHMS
 from podracer_core.search_space import KINDS
-from podracer_core.spec import TournamentSpec
+from podracer_core.spec import MODES, TournamentSpec
 from podracer_core.spec_parse import default_search_space, spec_parse
 
 PATHS = {
@@ -34,6 +34,20 @@ PATHS = {
     "max_per_ancestor": "leaderboard.max_per_ancestor",
     "fresh": "generator.strategies.fresh",
     "exploit": "generator.strategies.exploit",
+    "crossover": "generator.strategies.crossover",
+    "fuse": "generator.strategies.fuse",
+    "continue_": "generator.strategies.continue",
+    "rerun": "generator.strategies.rerun",
+    "mode": "generator.mode",
+    "parent_selection": "generator.parent_selection",
+    "temperature": "generator.temperature",
+    "tournament_size": "generator.tournament_size",
+    "fuse_parents": "generator.fuse_parents",
+    "survivors": "generator.survivors",
+    "pods_per_agent": "generator.pods_per_agent",
+    "reduction_factor": "generator.reduction_factor",
+    "rungs": "generator.rungs",
+    "reevaluate": "leaderboard.reevaluate",
     "stop_score": "stop.score",
     "stop_pods": "stop.pods",
     "stop_env_steps": "stop.env_steps",
@@ -52,7 +66,7 @@ SECTIONS = {
 }
 """Where an error about a whole table of the specification is shown."""
 
-TEXTS = ("name", "env_id", "device", "score")
+TEXTS = ("name", "env_id", "device", "score", "mode", "parent_selection", "reevaluate")
 THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:[,_ ]\d{3})+(?:\.\d+)?")
 SUFFIXED = re.compile(r"([+-]?\d+(?:\.\d+)?) ?([kMG])")
 SUFFIXES = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
@@ -61,6 +75,8 @@ SCORES = (
     ("iqm", "interquartile mean"),
     ("lower_bound", "lower bound of the interval"),
 )
+SELECTIONS = (("rank", "by rank"), ("softmax", "softmax of the score"), ("tournament", "best of a few drawn"))
+AGAIN = (("true", "on fresh seeds"), ("false", "no"))
 DEVICES = (("auto", "any worker"), ("cpu", "CPU workers"), ("cuda", "GPU workers"))
 
 
@@ -107,6 +123,25 @@ class TournamentForm(forms.Form):
 
     fresh = _text("Weight of fresh", "New agents from scratch.")
     exploit = _text("Weight of exploit", "Inherit from the board, then perturb.")
+    crossover = _text("Weight of crossover", "Hyperparameters of two parents.")
+    fuse = _text("Weight of fuse", "Average the weights of relatives.")
+    continue_ = _text("Weight of continue", "Train on, unperturbed.")
+    rerun = _text("Weight of rerun", "A winner's schedule again from scratch.")
+    mode = forms.CharField(
+        label="Mode",
+        required=False,
+        help_text="The weights are for asynchronous ones.",
+        widget=forms.Select(choices=[(name, name.replace("_", " ")) for name in MODES]),
+    )
+    parent_selection = forms.CharField(label="Parents", required=False, widget=forms.Select(choices=SELECTIONS))
+    temperature = _text("Softmax temperature", "In deviations of the board's scores.")
+    tournament_size = _text("Parents drawn", "Of which the best is taken.")
+    fuse_parents = _text("Parents fused", "At most so many.")
+    survivors = _text("Share of survivors", "Of a generation.")
+    pods_per_agent = _text("Pods per agent", "Of a generation; fused at its end.")
+    reduction_factor = _text("Reduction factor", "Successive halving promotes one in so many.")
+    rungs = _text("Rungs", "Of successive halving.")
+    reevaluate = forms.CharField(label="Evaluate newcomers again", required=False, widget=forms.Select(choices=AGAIN))
     score = forms.CharField(label="Score statistic", required=False, widget=forms.Select(choices=SCORES))
     eval_episodes = _text("Evaluation episodes", "Fresh ones, for each agent's score.")
     max_per_ancestor = _text("Share per founder", "At most this much of the board from one founder.")
@@ -121,7 +156,9 @@ class TournamentForm(forms.Form):
     sizes = ("stop_score", "pool_size", "round_env_steps", "leaderboard_size")
     stops = ("stop_pods", "stop_env_steps", "stop_hours", "stop_patience")
     details = (
-        "fresh", "exploit", "score", "eval_episodes", "max_per_ancestor", "round_seconds",
+        "mode", "fresh", "exploit", "crossover", "fuse", "continue_", "rerun", "parent_selection", "temperature",
+        "tournament_size", "fuse_parents", "survivors", "pods_per_agent", "reduction_factor", "rungs",
+        "score", "eval_episodes", "reevaluate", "max_per_ancestor", "round_seconds",
         "num_envs", "device", "priority", "seed", "max_failures",
     )  # fmt: skip
 

@@ -37,6 +37,8 @@ class Tournament(models.Model):
     seconds_before = models.FloatField(default=0, help_text="time running before `running_since`")
     finished_at = models.DateTimeField(null=True)
     best_history = models.JSONField(default=list, help_text="every new best score, in order")
+    reevaluations = models.PositiveIntegerField(default=0, help_text="newcomers evaluated again before they ranked")
+    reevaluations_changed = models.PositiveIntegerField(default=0, help_text="of these, other ranks than at first")
 
     class Meta:
         constraints = (
@@ -66,6 +68,9 @@ class Agent(models.Model):
 
     index: its number in the tournament, in the order of creation; founder_index: that of the fresh agent it
     descends from. env_steps: its own; base_env_steps: those of the line that it inherits.
+    inherits_from: whose weights it continues, of averaged parents the first; null for one that started from scratch.
+    stage, team: its generation or rung, and which agents are fused, see tournament.modes. schedule: of a rerun.
+    screening: the first evaluation of a newcomer that was evaluated again.
     color: which chip colour it wears, given when it first enters the leaderboard.
     """
 
@@ -77,6 +82,12 @@ class Agent(models.Model):
     seed = models.BigIntegerField()
     strategy = models.CharField(max_length=20)
     parents = models.ManyToManyField("self", symmetrical=False, related_name="children")
+    inherits_from = models.ForeignKey("self", models.CASCADE, null=True, related_name="heirs")
+    num_envs = models.PositiveIntegerField(null=True, help_text="null: what the specification says")
+    stage = models.PositiveIntegerField(default=0)
+    team = models.PositiveIntegerField(default=0)
+    origin = models.TextField(blank=True, help_text="why these parents")
+    schedule = models.JSONField(default=list)
     founder_index = models.PositiveIntegerField()
     depth = models.PositiveIntegerField(default=0)
     changes = models.JSONField(default=dict)
@@ -90,6 +101,7 @@ class Agent(models.Model):
     iqm = models.FloatField(null=True)
     returns = models.JSONField(default=list)
     confirmation = models.JSONField(null=True)
+    screening = models.JSONField(null=True)
     scored_at = models.DateTimeField(null=True)
     color = models.PositiveSmallIntegerField(null=True)
     checkpoint_file = models.CharField(max_length=200, blank=True)
@@ -106,10 +118,19 @@ class Agent(models.Model):
                 condition=Q(checkpoint_file="") | ~Q(checkpoint_sha256=""), name="agent_checkpoint_has_hash"
             ),
         )
-        indexes = (models.Index(F("tournament"), F("score").desc(nulls_last=True), name="agent_best"),)
+        indexes = (
+            models.Index(F("tournament"), F("score").desc(nulls_last=True), name="agent_best"),
+            models.Index(F("tournament"), F("stage"), F("score").desc(nulls_last=True), name="agent_best_of_stage"),
+            models.Index(fields=["tournament"], condition=~Q(state_file=""), name="agent_with_state"),
+        )
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def envs(self) -> int:
+        """Environments that its pod steps at once; those of before they could be searched have the pool's."""
+        return self.num_envs or int(self.tournament.parsed_spec.num_envs_space(self.algorithm).values[0])
 
 
 class LeaderboardEntry(models.Model):

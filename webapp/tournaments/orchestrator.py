@@ -14,13 +14,11 @@ from django.db.models import Count, OuterRef, Q, Subquery, Sum
 from django.db.models.functions import Coalesce, Now
 
 from podracer_core.progress import Directive, PodResult, Progress
-from podracer_core.tournament.budgets import round_budgets
-from podracer_core.tournament.generator import Offspring, generate
-from podracer_core.tournament.names import agent_name
-from webapp.tournaments import board, clock, dispatch, endings, events
+from podracer_core.tournament import modes
+from webapp.tournaments import board, clock, dispatch, endings, events, lineage, population, retention
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import PodLostError
-from webapp.tournaments.models import Agent, CurvePoint, Pod, Tournament, Worker
+from webapp.tournaments.models import CurvePoint, Pod, Tournament, Worker
 
 LEASE = timedelta(seconds=10)
 """How long a silent pod is believed. A slot renews it every second."""
@@ -31,7 +29,10 @@ RING_AGAIN = timedelta(seconds=2)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A pod that a slot has claimed, and what it needs to run it. Files are storage names, "" where there is none."""
+    """A pod that a slot has claimed, and what it needs to run it. Files are storage names, "" where there is none.
+
+    inherit_files: of the agents whose weights it starts with; it says which is lost by the position here
+    """
 
     pod_id: int
     attempt: int
@@ -39,7 +40,7 @@ class Claim:
     agent_id: int
     plan: dict[str, Any]
     resume_file: str
-    inherit_file: str
+    inherit_files: tuple[str, ...]
 
 
 # Filling the pool
@@ -72,59 +73,29 @@ def _fill(tournament: Tournament, served: int = 0) -> int:
         spent=Sum("env_steps", filter=~Q(status__in=Pod.ACTIVE), default=0),
         promised=Sum("env_steps_budget", filter=Q(status__in=Pod.ACTIVE), default=0),
     )
-    room: int = tournament.pool_size - counts["active"]
+    room = modes.room(spec, pool_size=tournament.pool_size, active=counts["active"])
     if spec.stop.pods is not None:
         room = min(room, spec.stop.pods - counts["finished"] - counts["active"])
-    if room <= 0:
+    taken, created = counts["spent"] + counts["promised"], 0
+    past, device_kind = population.past_of(tournament), _device_kind(spec.pool.device)
+    for position in range(room):
+        left = modes.env_steps_left(spec, room - position, taken)
+        if left == 0:
+            break
+        place = modes.Place(position, room, left)
+        offspring = modes.next_agent(spec, past, tournament.agents_created, place)
+        agent = population.agent_create(tournament, offspring)
+        wanted = population.env_steps_wanted(tournament, agent, offspring.rounds)
+        budget = min((steps for steps in (left, wanted) if steps is not None), default=None)
+        pod = Pod.objects.create(agent=agent, tournament=tournament, device_kind=device_kind, env_steps_budget=budget)
+        events.publish(tournament.pk, "pod", pod.pk)
+        taken, created = taken + (budget or 0), created + 1
+    if not created:
         return 0
-    budgets = round_budgets(spec, room, counts["spent"] + counts["promised"])
-    if not budgets:
-        return 0
-    parents = board.parents_available(tournament)
-    device_kind = _device_kind(spec.pool.device)
-    for budget in budgets:
-        offspring = generate(spec, [parent for _, parent in parents.values()], tournament.agents_created)
-        heirs_of = [parents[index][0] for index in offspring.parents]
-        _create_pod(tournament, offspring, heirs_of, device_kind, budget)
     tournament.save(update_fields=["agents_created"])
     events.publish(tournament.pk, "status")
-    dispatch.ring(device_kind, max(0, len(budgets) - served))
-    return len(budgets)
-
-
-def _create_pod(
-    tournament: Tournament, offspring: Offspring, parents: list[Agent], device_kind: str, budget: int | None
-) -> Pod:
-    heir_of = parents[0] if parents else None
-    index = tournament.agents_created
-    agent = Agent.objects.create(
-        tournament=tournament,
-        index=index,
-        name=agent_name(str(tournament.pk), index, _NamesOf(tournament)),
-        algorithm=offspring.algorithm,
-        hyperparameters=offspring.hyperparameters,
-        seed=offspring.seed,
-        strategy=offspring.strategy,
-        founder_index=heir_of.founder_index if heir_of else index,
-        depth=heir_of.depth + 1 if heir_of else 0,
-        changes=offspring.changes or {},
-        base_env_steps=heir_of.base_env_steps + heir_of.env_steps if heir_of else 0,
-    )
-    agent.parents.set(parents)
-    tournament.agents_created += 1
-    pod = Pod.objects.create(agent=agent, tournament=tournament, device_kind=device_kind, env_steps_budget=budget)
-    events.publish(tournament.pk, "pod", pod.pk)
-    return pod
-
-
-class _NamesOf:
-    """The names that a tournament's agents have."""
-
-    def __init__(self, tournament: Tournament) -> None:
-        self._agents = tournament.agents
-
-    def __contains__(self, name: object) -> bool:
-        return self._agents.filter(name=name).exists()
+    dispatch.ring(device_kind, max(0, created - served))
+    return created
 
 
 def _device_kind(device: str) -> str:
@@ -184,13 +155,9 @@ def pod_claim(*, worker: str, slot: int, device_kind: str) -> Claim | None:
         agent_id=pod.agent_id,
         plan=_plan(pod),
         resume_file=pod.state_file,
-        inherit_file=_inherit_file(pod.agent),
+        # A pod that goes on from its own state needs its parents no more.
+        inherit_files=() if pod.state_file else tuple(donor.state_file for donor in lineage.donors(pod.agent)),
     )
-
-
-def _inherit_file(agent: Agent) -> str:
-    parent = agent.parents.first()
-    return parent.state_file if parent else ""
 
 
 def _plan(pod: Pod) -> dict[str, Any]:
@@ -198,23 +165,16 @@ def _plan(pod: Pod) -> dict[str, Any]:
     agent, tournament = pod.agent, pod.tournament
     spec = tournament.parsed_spec
     return {
+        **population.plan_of(agent),
         "env_id": spec.env_id,
-        "algorithm": agent.algorithm,
-        "hyperparameters": agent.hyperparameters,
-        "seed": agent.seed,
-        "num_envs": spec.num_envs(agent.algorithm),
         "env_steps": pod.env_steps_budget,
-        "seconds": spec.round.seconds,
+        # A schedule is as long as what it repeats.
+        "seconds": None if agent.schedule else spec.round.seconds,
         "eval_episodes": spec.leaderboard.eval_episodes,
         "score": spec.leaderboard.score,
         "target_score": spec.stop.score,
-        "lineage": {
-            "tournament": tournament.name,
-            "agent": agent.name,
-            "parents": list(agent.parents.values_list("name", flat=True)),
-            "strategy": agent.strategy,
-            "base_env_steps": agent.base_env_steps,
-        },
+        "reevaluate": spec.leaderboard.reevaluate,
+        "bar": board.bar_of(tournament, agent),
     }
 
 
@@ -331,6 +291,7 @@ def pod_finish(*, pod_id: int, attempt: int, result: PodResult, files: StoredFil
         endings.end_if_done(tournament)
         # The slot that hands in this result claims the next pod itself, with no ring.
         _fill(tournament, served=1)
+        retention.states_release(tournament)
         events.publish(tournament.pk, "status")
 
 

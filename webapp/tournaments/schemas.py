@@ -51,7 +51,11 @@ class PodCounts(_Answer):
 
 
 class TournamentOut(_Answer):
-    """Times are ISO 8601; `seconds` leaves pauses out; `progress` and `seconds_left` are null where unknown."""
+    """Times are ISO 8601; `seconds` leaves pauses out; `progress` and `seconds_left` are null where unknown.
+
+    `reevaluations` counts newcomers that were evaluated again on fresh seeds before they could rank, and
+    `reevaluations_changed` those whose rank, or whether they entered at all, was another than at first.
+    """
 
     id: str
     name: str
@@ -70,6 +74,8 @@ class TournamentOut(_Answer):
     progress: float | None
     pods: PodCounts
     retried: int
+    reevaluations: int
+    reevaluations_changed: int
     best_score: float | None
     best_score_low: float | None
     best_score_high: float | None
@@ -194,7 +200,10 @@ class LogLine(_Answer):
 
 
 class AgentOut(_Answer):
-    """`ancestry` is the line that its weights come down, the eldest first, itself last."""
+    """`ancestry` is the line that its weights come down, the eldest first, itself last.
+
+    `origin` says why these parents; `screening` is its first evaluation where it was evaluated again.
+    """
 
     id: str
     name: str
@@ -204,8 +213,10 @@ class AgentOut(_Answer):
     algorithm: str
     color: int | None
     hyperparameters: dict[str, Value]
+    num_envs: int
     seed: int
     strategy: str
+    origin: str
     changes: dict[str, list[Value]]
     parents: list[AgentName]
     ancestry: list[Ancestor]
@@ -220,6 +231,7 @@ class AgentOut(_Answer):
     episodes: int
     returns: list[float | None]
     confirmation: Confirmation | None
+    screening: Confirmation | None
     env_steps: int
     total_env_steps: int
     seconds: float

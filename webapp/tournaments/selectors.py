@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from podracer_core.spec import StopSpec
 from podracer_core.tournament.stopping import Standing, budget_progress, target_progress
 from webapp.tournaments import clock, curves
+from webapp.tournaments.lineage import ancestry
 from webapp.tournaments.models import Agent, Event, LeaderboardEntry, Pod, PodLogLine, Tournament, Worker
 from webapp.tournaments.orchestrator import LEASE
 
@@ -103,6 +104,8 @@ def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) 
         "progress": _progress(row, stop, standing),
         "pods": pods,
         "retried": sums.get("retried", 0),
+        "reevaluations": row.reevaluations,
+        "reevaluations_changed": row.reevaluations_changed,
         "best_score": best.score if best else None,
         "best_score_low": best.score_low if best else None,
         "best_score_high": best.score_high if best else None,
@@ -266,8 +269,10 @@ def agent_get(agent_id: int) -> Item:
         "algorithm": agent.algorithm,
         "color": agent.color,
         "hyperparameters": agent.hyperparameters,
+        "num_envs": agent.envs,
         "seed": agent.seed,
         "strategy": agent.strategy,
+        "origin": agent.origin,
         "changes": agent.changes,
         "parents": [{"id": str(parent.pk), "name": parent.name} for parent in agent.parents.all()],
         "ancestry": [_ancestor(member) for member in line],
@@ -282,6 +287,7 @@ def agent_get(agent_id: int) -> Item:
         "episodes": len(agent.returns),
         "returns": agent.returns,
         "confirmation": agent.confirmation,
+        "screening": agent.screening,
         "env_steps": agent.pod.env_steps,
         "total_env_steps": agent.base_env_steps + agent.pod.env_steps,
         "seconds": agent.pod.seconds,
@@ -325,20 +331,6 @@ def _log(pod_id: int) -> list[Item]:
     """The last LOG_LINES lines, the eldest first."""
     rows = PodLogLine.objects.filter(pod_id=pod_id).order_by("-pk")[:LOG_LINES]
     return [{"at": _at(row.at), "level": row.level, "text": row.text} for row in reversed(rows)]
-
-
-def ancestry(agent: Agent) -> list[Agent]:
-    """The line that the agent's weights come down, from its founder to itself, in one query."""
-    query = """
-        WITH RECURSIVE line(id, step) AS (
-            SELECT %s::bigint, 0
-            UNION ALL
-            SELECT (SELECT min(to_agent_id) FROM tournaments_agent_parents WHERE from_agent_id = line.id), step + 1
-            FROM line WHERE line.id IS NOT NULL AND step < 10000
-        )
-        SELECT agent.* FROM line JOIN tournaments_agent agent ON agent.id = line.id ORDER BY step DESC
-    """
-    return list(Agent.objects.raw(query, [agent.pk]))
 
 
 # Workers

@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from django.core.files.storage import FileSystemStorage, default_storage
+from django.db import transaction
 
 CHUNK = 1024 * 1024
 
@@ -56,6 +57,12 @@ def delete(name: str) -> None:
     """Remove a stored file; one that is gone already is fine."""
     if name:
         default_storage.delete(name)
+
+
+def delete_on_commit(name: str) -> None:
+    """Remove a stored file once no row refers to it any more."""
+    if name:
+        transaction.on_commit(lambda: delete(name))
 
 
 def delete_folder(name: str) -> None:

@@ -117,9 +117,9 @@ def _form_page(request: HttpRequest, form: forms.TournamentForm, *, status: int 
 
 def hyperparameters(algorithm: str) -> list[dict[str, str]]:
     """Names and meanings, for the form's list."""
-    return [
-        {"name": name, "about": info.description or ""} for name, info in ALGORITHMS[algorithm].model_fields.items()
-    ]
+    named = {name: info.description or "" for name, info in ALGORITHMS[algorithm].model_fields.items()}
+    named["num_envs"] = "environments that a pod steps at once"
+    return [{"name": name, "about": about} for name, about in named.items()]
 
 
 @require_GET
@@ -194,7 +194,7 @@ def tournament_detail(request: HttpRequest, tournament_id: int) -> HttpResponse:
 def _num_envs(spec: Mapping[str, Any]) -> str:
     """How many environments a pod steps at once: one number, or from the fewest to the most of its algorithms."""
     parsed = TournamentSpec.model_validate(spec)
-    counts = sorted({parsed.num_envs(part.name) for part in parsed.algorithms})
+    counts = sorted({int(count) for part in parsed.algorithms for count in parsed.num_envs_space(part.name).extremes})
     text = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
     return f"{text} environment{'' if counts == [1] else 's'}"
 
@@ -237,10 +237,10 @@ def agent_detail(request: HttpRequest, agent_id: int) -> HttpResponse:
 
 def _hyperparameters_shown(agent: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Name, value, and the parent's value where it was another; what changed comes first."""
-    changes, values = agent["changes"] or {}, agent["hyperparameters"]
+    changes, values = agent["changes"] or {}, {**agent["hyperparameters"], "num_envs": agent["num_envs"]}
     shown = [
         {"name": name, "value": values[name], "was": changes[name][0] if name in changes else None}
-        for name in ALGORITHMS[agent["algorithm"]].model_fields
+        for name in (*ALGORITHMS[agent["algorithm"]].model_fields, "num_envs")
         if name in values
     ]
     return sorted(shown, key=lambda item: item["name"] not in changes)

@@ -2,13 +2,14 @@
 
 import math
 from collections import Counter
+from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podracer_core.tournament.leaderboard import Entry, ranked
-from podracer_core.tournament.updater import Verdict, family_limit, update
+from podracer_core.tournament.updater import Verdict, bar, family_limit, update
 
 SCORES = st.one_of(st.floats(-1e6, 1e6, allow_nan=False), st.sampled_from([0.0, 1.0, math.nan, math.inf, -math.inf]))
 CANDIDATES = st.lists(st.tuples(SCORES, st.integers(0, 3)), max_size=30).map(
@@ -46,6 +47,46 @@ def test_an_update_says_what_it_did(candidates: list[Entry], size: int, share: f
             assert decision.leaderboard[decision.rank - 1] == candidate
         assert set(board) - set(decision.leaderboard) == ({decision.dropped} if decision.dropped else set())
         board = decision.leaderboard
+
+
+@settings(max_examples=60, deadline=None)
+@given(CANDIDATES, SIZES, SHARES, st.randoms())
+def test_in_whatever_order_they_come_it_is_the_best_of_each_familys_best(
+    candidates: list[Entry], size: int, share: float, random: Random
+) -> None:
+    families: dict[int, list[Entry]] = {}
+    for entry in ranked(candidates):
+        families.setdefault(entry.founder, []).append(entry)
+    allowed = [entry for family in families.values() for entry in family[: family_limit(size, share)]]
+    shuffled = random.sample(candidates, len(candidates))
+    assert board_of(shuffled, size, share) == ranked(allowed)[:size]
+
+
+@given(CANDIDATES, SIZES, SHARES, SCORES, st.integers(0, 30), st.integers(0, 3))
+def test_who_enters_is_who_beats_the_bar(
+    candidates: list[Entry], size: int, share: float, score: float, index: int, founder: int
+) -> None:
+    board = [entry for entry in board_of(candidates, size, share) if entry.index != index]
+    height = bar(board, index, founder, size=size, max_per_ancestor=share)
+    entered = update(board, Entry(index, score, founder), size=size, max_per_ancestor=share).rank is not None
+    assert entered == (math.isfinite(score) and (height is None or score > height))
+
+
+@given(CANDIDATES, SIZES, SHARES, st.integers(31, 40), st.integers(0, 3))
+def test_the_bar_never_falls(candidates: list[Entry], size: int, share: float, index: int, founder: int) -> None:
+    board: tuple[Entry, ...] = ()
+    heights = []
+    for candidate in candidates:
+        board = update(board, candidate, size=size, max_per_ancestor=share).leaderboard
+        height = bar(board, index, founder, size=size, max_per_ancestor=share)
+        heights.append(-math.inf if height is None else height)
+    assert heights == sorted(heights)
+
+
+@given(CANDIDATES, SIZES, SHARES)
+def test_a_result_that_arrives_twice_changes_nothing(candidates: list[Entry], size: int, share: float) -> None:
+    twice = [entry for entry in candidates for _ in range(2)]
+    assert board_of(twice, size, share) == board_of(candidates, size, share)
 
 
 @given(CANDIDATES, SIZES)

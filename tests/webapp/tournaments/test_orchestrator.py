@@ -97,7 +97,7 @@ def test_children_inherit_from_a_parent_on_the_leaderboard() -> None:
     agent = Agent.objects.get(pk=child.agent_id)
     assert [parent.pk for parent in agent.parents.all()] == [first.agent_id]
     assert (agent.strategy, agent.base_env_steps, agent.depth, agent.founder_index) == ("exploit", 1000, 1, 0)
-    assert child.inherit_file == making.state_name(first)
+    assert child.inherit_files == (making.state_name(first),)
     assert agent.changes
     for name, (old, new) in agent.changes.items():
         assert agent.hyperparameters[name] == new != old
@@ -146,7 +146,7 @@ def test_a_claim_says_what_to_run_and_marks_the_pod() -> None:
         5000,
         475.0,
     )
-    assert (claimed.resume_file, claimed.inherit_file) == ("", "")
+    assert (claimed.resume_file, claimed.inherit_files) == ("", ())
 
 
 def test_nothing_is_claimed_where_nothing_waits() -> None:

@@ -1,0 +1,51 @@
+"""The line that an agent's weights come down, and the schedule that it makes."""
+
+from typing import Any
+
+from webapp.tournaments.models import Agent
+
+Segment = dict[str, Any]
+"""As podracer_core.spec.Segment."""
+
+
+def ancestry(agent: Agent) -> list[Agent]:
+    """From its founder to itself, in one query. Of averaged parents the first."""
+    query = """
+        WITH RECURSIVE line(id, step) AS (
+            SELECT %s::bigint, 0
+            UNION ALL
+            SELECT agent.inherits_from_id, step + 1
+            FROM line JOIN tournaments_agent agent ON agent.id = line.id
+            WHERE agent.inherits_from_id IS NOT NULL AND step < 10000
+        )
+        SELECT agent.* FROM line JOIN tournaments_agent agent ON agent.id = line.id ORDER BY step DESC
+    """
+    return list(Agent.objects.raw(query, [agent.pk]))
+
+
+def donors(agent: Agent) -> list[Agent]:
+    """Whose weights it starts with: nobody's, one agent's, or those that are averaged, the elder first."""
+    if agent.inherits_from is None:
+        return []
+    if agent.strategy == "fuse":
+        return list(agent.parents.order_by("index"))
+    return [agent.inherits_from]
+
+
+def schedule_of(agent: Agent) -> list[Segment]:
+    """What each of its line trained with, one after another."""
+    return [segment for member in ancestry(agent) for segment in _own_schedule(member)]
+
+
+def _own_schedule(agent: Agent) -> list[Segment]:
+    """Of its own round, as far as it came: it may have reached the target in the middle."""
+    planned = agent.schedule or [
+        {"env_steps": agent.env_steps, "hyperparameters": agent.hyperparameters, "num_envs": agent.envs}
+    ]
+    left, done = agent.env_steps, []
+    for segment in planned:
+        steps = min(left, segment["env_steps"])
+        if steps > 0:
+            done.append({**segment, "env_steps": steps})
+        left -= steps
+    return done
