@@ -250,11 +250,11 @@ CATALOGUE: dict[str, CatalogueEntry] = {
             "sac": {
                 "learning_rate": 1e-3,
                 "batch_size": 128,
-                "learning_starts": 2_000,
+                "learning_starts": 10_000,
                 "utd_ratio": 0.25,
                 "n_step": 4,
                 "tau": 0.02,
-                "noise_correlation": 0.7,
+                "noise_correlation": 0.8,
                 "norm_obs": True,
                 "hidden_size": 64,
             },
