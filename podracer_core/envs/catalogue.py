@@ -312,7 +312,7 @@ CATALOGUE: dict[str, CatalogueEntry] = {
                 "norm_reward": True,
             },
             "ddpg": _MOUNTAIN_CAR_REPLAY | {"exploration_noise": 1.0},
-            "td3": _MOUNTAIN_CAR_REPLAY | {"learning_starts": 2_000, "exploration_noise": 2.0},
+            "td3": _MOUNTAIN_CAR_REPLAY | {"learning_starts": 2_000, "exploration_noise": 1.0, "layer_norm": True},
             "sac": _MOUNTAIN_CAR_REPLAY | {"ent_coef": 0.1},
             "redq": _MOUNTAIN_CAR_REPLAY | _SMALL_ENSEMBLE | {"batch_size": 128},
         },
