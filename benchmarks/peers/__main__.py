@@ -50,7 +50,7 @@ def _install(names: list[str], home: Path) -> int:
     failed = 0
     for name in names:
         try:
-            print(f"{name}: {python_of(PARTICIPANTS[name], home)}", flush=True)
+            print(f"{name}: {python_of(PARTICIPANTS[name], home, retry=True)}", flush=True)
         except NotInstalledError as error:
             print(f"{name} does not install: {error}", flush=True)
             failed = 1

@@ -3,8 +3,10 @@
 The first line of a file says what was asked for, when, of what versions, on which machine; every other is one run.
 """
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -142,8 +144,6 @@ def _write(file: IO[str], record: dict[str, Any]) -> None:
 
 def _end(child: "subprocess.Popen[str]") -> None:
     """With all that it started: some peers leave processes behind."""
-    try:
-        os.killpg(child.pid, 9)
-    except ProcessLookupError:
-        pass
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
     child.wait()

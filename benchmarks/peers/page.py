@@ -5,7 +5,7 @@ from pathlib import Path
 
 from benchmarks.peers.charts import learning_curves
 from benchmarks.peers.contests import BODIES, TARGETS
-from benchmarks.peers.results import Contest, Results, Summary, contests, find, read
+from benchmarks.peers.results import Contest, Results, Summary, contests, read
 from benchmarks.peers.targets import verdicts
 from benchmarks.peers.venvs import PARTICIPANTS
 from benchmarks.peers.words import factor, number

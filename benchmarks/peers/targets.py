@@ -70,9 +70,7 @@ def _share(known: Sequence[Contest], env_id: str, least: float) -> Verdict:
     return Verdict(what, target, f"{share:.0%}", HOLDS if share >= least else MISSES)
 
 
-def _speed(
-    known: Sequence[Contest], measurement: str, env_id: str, algorithm: str, least: dict[str, float]
-) -> Verdict:
+def _speed(known: Sequence[Contest], measurement: str, env_id: str, algorithm: str, least: dict[str, float]) -> Verdict:
     names = {"envpool": "the plain EnvPool loop", "sb3": "Stable-Baselines3", "sbx": "SBX"}
     thing = "gradient updates/s at batch 256, two layers of 256" if algorithm else "PPO training env steps/s"
     what = f"{algorithm.upper() or env_id}: {thing}"

@@ -20,7 +20,11 @@ class NotInstalledError(Exception):
 
 @dataclass(frozen=True)
 class Participant:
-    """runner: a module of benchmarks.peers.runners; requirements: what its virtual environment holds."""
+    """runner: a module of benchmarks.peers.runners, or "" for what has never installed, and so cannot be run.
+
+    requirements: what its virtual environment holds; none for Podracer, which has this one
+    package: the name under which it is installed
+    """
 
     name: str
     title: str
@@ -62,28 +66,50 @@ PARTICIPANTS = {
             "ray",
         ),
         Participant("skrl", "skrl", "skrl", (TORCH, "skrl==2.1.1", *ENVIRONMENTS), "skrl"),
-        Participant("agilerl", "AgileRL", "agilerl", (TORCH, "agilerl==2.58.0", "peft==0.21.2", "box2d==2.3.10"), "agilerl"),
         Participant(
-            "sample-factory", "Sample Factory", "sample_factory", (TORCH, "sample-factory==2.1.1"), "sample-factory"
+            "agilerl", "AgileRL", "agilerl", (TORCH, "agilerl==2.58.0", "peft==0.21.2", *ENVIRONMENTS), "agilerl"
         ),
-        Participant("pufferlib", "PufferLib", "pufferlib", (TORCH, "pufferlib==3.0.0"), "pufferlib"),
-        Participant("elegantrl", "ElegantRL", "elegantrl", (TORCH, "elegantrl==0.3.6"), "elegantrl"),
+        Participant(
+            "sample-factory",
+            "Sample Factory",
+            "sample_factory",
+            (TORCH, "sample-factory==2.1.1", "numpy==1.26.4"),
+            "sample-factory",
+        ),
+        Participant("pufferlib", "PufferLib", "", (TORCH, "pufferlib==3.0.0"), "pufferlib"),
+        Participant("elegantrl", "ElegantRL", "", (TORCH, "elegantrl==0.3.6"), "elegantrl"),
     )
 }
 
 
-def python_of(participant: Participant, home: Path) -> Path:
+def python_of(participant: Participant, home: Path, *, retry: bool = False) -> Path:
     """The interpreter to run it with, its virtual environment made first where it is missing.
 
-    Raises NotInstalledError. Bytecode is compiled, for imports that a library puts off would otherwise be compiled
-    on its clock.
+    retry: try anew what did not install before. Raises NotInstalledError.
     """
     if not participant.requirements:
         return Path(sys.executable)
-    folder = home / participant.name
-    python, stamp, wanted = folder / "bin" / "python", folder / "requirements", "\n".join(participant.requirements)
+    folder, wanted = home / participant.name, "\n".join(participant.requirements)
+    python, stamp, failure = folder / "bin" / "python", folder / "requirements", home / f"{participant.name}.failed"
     if stamp.exists() and stamp.read_text() == wanted:
         return python
+    if failure.exists() and not retry:
+        raise NotInstalledError(failure.read_text())
+    try:
+        _install(participant, folder)
+        if not participant.runner:
+            raise NotInstalledError("installs, but there is no runner for it here yet")
+    except NotInstalledError as error:
+        failure.write_text(str(error))
+        raise
+    failure.unlink(missing_ok=True)
+    stamp.write_text(wanted)
+    return python
+
+
+def _install(participant: Participant, folder: Path) -> None:
+    """Bytecode is compiled too, for imports that a library puts off would otherwise be compiled on its clock."""
+    python = folder / "bin" / "python"
     print(f"installing {participant.title} into {folder}", file=sys.stderr, flush=True)
     shutil.rmtree(folder, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
@@ -98,8 +124,6 @@ def python_of(participant: Participant, home: Path) -> Path:
         capture_output=True,
         env={name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
     )
-    stamp.write_text(wanted)
-    return python
 
 
 def versions(participant: Participant, python: Path) -> dict[str, str]:

@@ -42,7 +42,7 @@ SETTINGS: dict[str, Any] = {
 def train(job: Job) -> Answer:
     warm_up(job.threads)
     torch.manual_seed(job.seed)
-    np.random.seed(job.seed)  # noqa: NPY002 - the generator that AgileRL draws from
+    np.random.seed(job.seed)  # what AgileRL draws from
     training = Training(job, NUM_ENVS)
     env = gymnasium.make_vec(
         job.env_id,

@@ -25,7 +25,8 @@ UPDATES_AT_ONCE = 32
 def main() -> None:
     gymnasium.logger.min_level = gymnasium.logger.ERROR
     flush_denormals()
-    answer({"to-target": train, "return-at-steps": train, "throughput": throughput, "updates": updates, "stepping": stepping})
+    speeds = {"throughput": throughput, "updates": updates, "stepping": stepping}
+    answer({"to-target": train, "return-at-steps": train} | speeds)
 
 
 def train(job: Job) -> Answer:
@@ -133,7 +134,8 @@ def stepping(job: Job) -> Answer:
         steps += len(drawn) * job.num_envs
     env.close()
     trained, replayed = train_and_replay(job.env_id, job.threads, job.num_envs, job.seconds)
-    return rate.result("env_steps") | {"trained": round(trained), "replayed": round(replayed), "share": trained / replayed}
+    along = {"trained": round(trained), "replayed": round(replayed), "share": round(trained / replayed, 4)}
+    return rate.result("env_steps") | along
 
 
 def _random_actions(env: VectorEnv, seed: int, count: int = 64) -> torch.Tensor:

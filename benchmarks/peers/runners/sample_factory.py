@@ -1,7 +1,7 @@
 """Sample Factory, serially in one process, with the settings of its own examples.
 
-https://github.com/alex-petrenko/sample-factory/tree/master/sf_examples: train_gym_env.py for discrete actions,
-mujoco/mujoco_params.py for continuous ones.
+https://github.com/alex-petrenko/sample-factory/tree/master/sf_examples: train_gym_env.py for discrete actions, its
+batch made the rows of one rollout, as serial sampling asks for; mujoco/mujoco_params.py for continuous ones.
 """
 
 import tempfile
@@ -10,7 +10,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
-from sample_factory.algo.learning.learner import Learner
 from sample_factory.algo.runners.runner import AlgoObserver, Runner
 from sample_factory.algo.utils.action_distributions import argmax_actions
 from sample_factory.algo.utils.rl_utils import prepare_and_normalize_obs
@@ -24,7 +23,13 @@ from benchmarks.peers.job import Answer, Job, answer
 from benchmarks.peers.runners.warm import warm_up
 from benchmarks.peers.training import Evaluator, Training
 
-DISCRETE = ["--num_envs_per_worker=20", "--recurrence=1", "--with_vtrace=False", "--batch_size=512", "--reward_scale=0.1"]
+DISCRETE = [
+    "--num_envs_per_worker=20",
+    "--recurrence=1",
+    "--with_vtrace=False",
+    "--batch_size=640",
+    "--reward_scale=0.1",
+]
 SERIAL = [
     "--algo=APPO",
     "--device=cpu",
@@ -55,11 +60,12 @@ def train(job: Job) -> Answer:
         if not discrete:
             mujoco_override_defaults(job.env_id, parser)
         config = parse_full_cfg(parser, arguments)
-        watch = _Watch(Training(job, config.num_envs_per_worker), single.action_space)
+        watch = _Watch(job, single.action_space)
         _, runner = make_runner(config)
         runner.register_observer(watch)
         runner.register_episodic_stats_handler(watch.episodes)
-        runner.init()
+        runner.init()  # starts a process to look at the environment, and so imports all anew
+        watch.training = Training(job, config.num_envs_per_worker)
         runner.run()
         return watch.training.result(watch.evaluate)
 
@@ -67,10 +73,13 @@ def train(job: Job) -> Answer:
 class _Watch(AlgoObserver):
     """Looks after each training step; ends training through the bound on its env steps."""
 
-    def __init__(self, training: Training, space: gymnasium.Space[Any]) -> None:
-        self.training, self._space = training, space
-        self._learner: Learner | None = None
-        self.evaluate = Evaluator(self._act, lambda: gymnasium.make(training.job.env_id))
+    training: Training
+
+    def __init__(self, job: Job, space: gymnasium.Space[Any]) -> None:
+        self._space = space
+        self._network: Any = None
+        self._rnn_size = 1
+        self.evaluate = Evaluator(self._act, lambda: gymnasium.make(job.env_id))
 
     def episodes(self, runner: Runner, message: dict[str, Any], policy_id: int) -> None:
         rewards = message["episodic"]["reward"]
@@ -78,18 +87,17 @@ class _Watch(AlgoObserver):
             self.training.episode(float(value))
 
     def on_training_step(self, runner: Runner, training_iteration_since_resume: int) -> None:
-        self._learner = runner.learners[0].learner
+        self._network, self._rnn_size = runner.learners[0].learner.actor_critic, get_rnn_size(runner.cfg)
         if self.training.look(runner.env_steps.get(0, 0), self.evaluate):
             runner.cfg.train_for_env_steps = 0
 
     @torch.no_grad()
     def _act(self, obs: np.ndarray) -> np.ndarray:
-        assert self._learner is not None
-        network = self._learner.actor_critic
+        network = self._network
         training = network.training
         network.eval()
         seen = prepare_and_normalize_obs(network, {"obs": torch.as_tensor(obs, dtype=torch.float32)})
-        network(seen, torch.zeros(len(obs), get_rnn_size(self._learner.cfg)))
+        network(seen, torch.zeros(len(obs), self._rnn_size))
         actions = argmax_actions(network.action_distribution()).numpy()
         network.train(training)
         if isinstance(self._space, gymnasium.spaces.Discrete):
