@@ -16,11 +16,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.peers import contests
+from benchmarks.peers.contests import SHAPES, TARGETS, algorithm_of, num_envs_of
 from benchmarks.peers.job import Job
 from benchmarks.peers.measure import Make, measure
 from benchmarks.peers.page import write_page
+from benchmarks.peers.results import contests, read_file
 from benchmarks.peers.venvs import PARTICIPANTS, REPOSITORY, NotInstalledError, Participant, python_of
+from benchmarks.peers.words import factor
 
 PEERS = [name for name in PARTICIPANTS if name != "ours"]
 
@@ -33,7 +35,13 @@ def main() -> int:
         write_page(options.results, options.page)
         print(options.page)
         return 0
-    path = measure(
+    path = _measure(options)
+    print(path)
+    return _too_slow(path, dict(options.least))
+
+
+def _measure(options: argparse.Namespace) -> Path:
+    return measure(
         ["ours", *options.peers],
         options.seeds if options.measurement in ("to-target", "return-at-steps") else options.rounds,
         _make(options),
@@ -41,8 +49,21 @@ def main() -> int:
         out=options.results,
         minutes=options.minutes,
     )
-    print(path)
-    return 0
+
+
+def _too_slow(path: Path, least: dict[str, float]) -> int:
+    """1 when Podracer was not so many times as fast as each of `least`."""
+    file = read_file(path)
+    assert file is not None
+    (contest,) = contests([file])
+    missed = False
+    for name, wanted in least.items():
+        ratio = contest.ratio(name)
+        print(
+            f"Podracer against {PARTICIPANTS[name].title}: {factor(ratio, contest.at_least(name))}, limit {wanted:g} x"
+        )
+        missed |= ratio is None or ratio < wanted
+    return int(missed)
 
 
 def _install(names: list[str], home: Path) -> int:
@@ -62,15 +83,15 @@ def _make(options: argparse.Namespace) -> Make:
     env_id, measurement = options.env, options.measurement
 
     def training(participant: Participant, round_: int) -> Job:
-        algorithm = options.algorithm or contests.algorithm_of(participant.name, env_id)
+        algorithm = options.algorithm or algorithm_of(participant.name, env_id)
         rest = {"seed": round_, "threads": options.threads}
         if measurement == "to-target":
-            target = contests.TARGETS[env_id] if options.target is None else options.target
+            target = TARGETS[env_id] if options.target is None else options.target
             return Job(measurement, env_id, algorithm, target=target, cap=options.cap, **rest)
         return Job(measurement, env_id, options.algorithm or "ppo", env_steps=options.env_steps, **rest)
 
     def speed(participant: Participant, round_: int) -> Job:
-        shape = contests.SHAPES.get(env_id, contests.SHAPES["HalfCheetah-v5"])
+        shape = SHAPES.get(env_id, SHAPES["HalfCheetah-v5"])
         return Job(
             measurement,
             env_id,
@@ -78,7 +99,7 @@ def _make(options: argparse.Namespace) -> Make:
             seed=round_,
             threads=options.threads,
             seconds=options.seconds,
-            num_envs=options.num_envs.get(participant.name) or contests.num_envs_of(participant.name, env_id),
+            num_envs=options.num_envs.get(participant.name) or num_envs_of(participant.name, env_id),
             batch_rows=options.batch_rows or shape.batch_rows,
             minibatch_rows=options.minibatch_rows or shape.minibatch_rows,
             num_epochs=options.epochs or shape.num_epochs,
@@ -107,6 +128,9 @@ def _parse() -> argparse.Namespace:
     run.add_argument("--env-steps", type=int, default=1_000_000, help="of return-at-steps")
     run.add_argument("--rounds", type=int, default=3, help="of the others")
     run.add_argument("--seconds", type=float, default=8.0, help="of each measurement of the others")
+    run.add_argument(
+        "--least", type=_ratio, nargs="*", default=[], metavar="NAME=X", help="exit 1 unless X times as fast as NAME"
+    )
     run.add_argument("--num-envs", type=_share, nargs="*", default=[], metavar="NAME=N", help="of throughput")
     run.add_argument("--batch-rows", type=int, help="of throughput: env steps an iteration")
     run.add_argument("--minibatch-rows", type=int, help="of throughput")
@@ -120,16 +144,27 @@ def _parse() -> argparse.Namespace:
     options = parser.parse_args()
     if options.command == "run":
         options.num_envs = dict(options.num_envs)
-        if options.measurement == "to-target" and options.target is None and options.env not in contests.TARGETS:
-            parser.error(f"--target is needed for {options.env}; known: {', '.join(contests.TARGETS)}")
+        if options.measurement == "to-target" and options.target is None and options.env not in TARGETS:
+            parser.error(f"--target is needed for {options.env}; known: {', '.join(TARGETS)}")
     return options
 
 
 def _share(text: str) -> tuple[str, int]:
-    name, _, value = text.partition("=")
-    if name not in PARTICIPANTS or not value.isdigit() or int(value) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=N with a name of {', '.join(PARTICIPANTS)}")
+    name, value = _ratio(text)
+    if value < 1 or value != int(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=N with a whole number")
     return name, int(value)
+
+
+def _ratio(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1.0
+    if name not in PARTICIPANTS or not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=NUMBER with a name of {', '.join(PARTICIPANTS)}")
+    return name, number
 
 
 if __name__ == "__main__":

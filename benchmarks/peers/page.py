@@ -1,5 +1,7 @@
 """docs/benchmarks.md and its pictures: a pure function of what `measure` has kept."""
 
+import math
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,7 +29,8 @@ How it is measured:
 - The target counts as reached when 32 deterministic episodes meet it and 100 further ones confirm it. All are looked
   at by the same rule (`podracer_core/target_watch.py`), as soon as training promises it. Podracer pays for these
   evaluations on its own clock; for the others the clock stands still meanwhile. Imports count for nobody, compilation
-  on the way does.
+  on the way does. A run that missed the target stands behind those that reached it, with the seconds that it trained:
+  "> 120" was stopped then, or had used up the env steps of its settings.
 - Throughput of PPO is at equal epochs, minibatch rows and network (two layers of 64), after a first iteration that is
   not counted. Podracer normalises observations and rewards there as it does in training; the others do not.
 - Gradient updates include sampling from the replay buffer: batch 256, two layers of 256.
@@ -102,10 +105,10 @@ def _contest(contest: Contest, unit: str) -> str:
 
 
 def _order(summary: Summary, measurement: str) -> float:
-    """Best first."""
+    """Best first; those that trained in vain behind all others."""
     if summary.median is None:
-        return float("inf")
-    return summary.median if measurement == "to-target" else -summary.median
+        return math.inf
+    return summary.median + 1e9 * summary.at_least if measurement == "to-target" else -summary.median
 
 
 def _row(contest: Contest, summary: Summary, ratio: float | None, columns: int) -> list[str]:
@@ -113,18 +116,19 @@ def _row(contest: Contest, summary: Summary, ratio: float | None, columns: int) 
     algorithms = sorted({run["job"]["algorithm"].upper() for run in summary.answers})
     count = f"{summary.reached} of {summary.runs}" if contest.measurement == "to-target" else str(summary.runs)
     row = [f"**{title}**" if summary.participant == "ours" else title, ", ".join(algorithms), count]
-    row += [number(summary.median), f"{number(summary.low)} … {number(summary.high)}"]
+    row += [number(summary.median, summary.at_least), f"{number(summary.low)} … {number(summary.high)}"]
     if contest.measurement in ("to-target", "return-at-steps"):
-        row.append(number(_median([run["env_steps"] for run in summary.answers if "env_steps" in run])))
+        row.append(_steps(summary))
     if contest.measurement != "return-at-steps":
-        row.append("" if summary.participant == "ours" else factor(ratio))
+        row.append("" if summary.participant == "ours" else factor(ratio, summary.at_least))
     if summary.failed:
         row[3] += f" (failed: {summary.failed})"
     return row[:columns]
 
 
-def _median(values: list[float]) -> float | None:
-    return sorted(values)[len(values) // 2] if values else None
+def _steps(summary: Summary) -> str:
+    steps = [run["env_steps"] for run in summary.answers]
+    return f"{statistics.median_low(steps):,}" if steps else "–"
 
 
 def _peers(files: Sequence[Results]) -> str:

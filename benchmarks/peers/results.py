@@ -33,7 +33,8 @@ class Results:
 class Summary:
     """One participant's runs of one measurement in one file.
 
-    median, low, high: of the measurement's number; infinite where the target was missed, None where nothing came
+    median, low, high: of the measurement's number, None where nothing came
+    at_least: the target was missed so often that the median is only how long was trained in vain
     runs, reached: how many there were, and how many reached the target
     failed: why the others gave no number, or None
     """
@@ -45,6 +46,7 @@ class Summary:
     runs: int
     reached: int
     failed: str | None
+    at_least: bool
     answers: tuple[dict[str, Any], ...]
 
 
@@ -65,20 +67,24 @@ class Contest:
     def ratio(self, name: str) -> float | None:
         return next((ratio for summary, ratio in self.peers if summary.participant == name), None)
 
+    def at_least(self, name: str) -> bool:
+        return any(summary.at_least for summary, _ in self.peers if summary.participant == name)
+
 
 def read(folder: Path) -> list[Results]:
     """Oldest first. A last line that was cut off is left out."""
-    found = []
-    for path in sorted(folder.glob("*.jsonl")):
-        lines = []
-        for text in path.read_text().splitlines():
-            try:
-                lines.append(json.loads(text))
-            except ValueError:
-                break
-        if lines:
-            found.append(Results(path.stem, lines[0], tuple(lines[1:])))
-    return found
+    found = (read_file(path) for path in sorted(folder.glob("*.jsonl")))
+    return [file for file in found if file is not None]
+
+
+def read_file(path: Path) -> Results | None:
+    lines = []
+    for text in path.read_text().splitlines():
+        try:
+            lines.append(json.loads(text))
+        except ValueError:
+            break
+    return Results(path.stem, lines[0], tuple(lines[1:])) if lines else None
 
 
 def contests(files: Sequence[Results]) -> list[Contest]:
@@ -93,34 +99,32 @@ def find(known: Iterable[Contest], measurement: str, env_id: str, algorithm: str
 
 
 def summarise_runs(participant: str, runs: Sequence[dict[str, Any]]) -> Summary:
-    values, failed, reached = [], None, 0
-    for run in runs:
-        if "failed" in run:
-            failed = str(run["failed"])
-            if run["job"]["measurement"] == "to-target":
-                values.append(math.inf)
-            continue
-        reached += bool(run.get("reached_target"))
-        values.append(_value(run))
-    middle = statistics.median(values) if values else None
-    ends = (min(values), max(values)) if values else (None, None)
-    return Summary(participant, middle, *ends, len(runs), reached, failed, tuple(runs))
+    """Those that missed the target stand behind all that reached it, with the seconds that they trained."""
+    answers = [run for run in runs if "failed" not in run]
+    failed = next((str(run["failed"]) for run in reversed(runs) if "failed" in run), None)
+    reached = sum(bool(run.get("reached_target")) for run in answers)
+    values = sorted((_missed(run), _value(run)) for run in answers)
+    middle = values[(len(values) - 1) // 2 : len(values) // 2 + 1]
+    median = statistics.fmean(value for _, value in middle) if middle else None
+    numbers = [value for _, value in values]
+    low, high = (min(numbers), max(numbers)) if numbers else (None, None)
+    at_least = any(missed for missed, _ in middle)
+    return Summary(participant, median, low, high, len(runs), reached, failed, at_least, tuple(answers))
 
 
 def times_as_good(measurement: str, ours: Summary, peer: Summary) -> float | None:
-    """Seconds compare the other way round; returns are not ratios. A peer that never arrives gives infinity."""
-    if ours.median is None or peer.median is None or measurement == "return-at-steps":
+    """Seconds compare the other way round; returns are not ratios. Of a peer that is `at_least`, at least so many."""
+    if not ours.median or not peer.median or ours.at_least or measurement == "return-at-steps":
         return None
-    if measurement == "to-target":
-        return None if math.isinf(ours.median) else peer.median / ours.median
-    return ours.median / peer.median
+    return peer.median / ours.median if measurement == "to-target" else ours.median / peer.median
+
+
+def _missed(run: dict[str, Any]) -> bool:
+    return run["job"]["measurement"] == "to-target" and not run["reached_target"]
 
 
 def _value(run: dict[str, Any]) -> float:
-    measurement = run["job"]["measurement"]
-    if measurement == "to-target" and not run["reached_target"]:
-        return math.inf
-    value = run[VALUES[measurement]]
+    value = run[VALUES[run["job"]["measurement"]]]
     return math.nan if value is None else float(value)
 
 

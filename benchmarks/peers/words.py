@@ -3,19 +3,15 @@
 import math
 
 
-def number(value: float | None) -> str:
-    """Three figures where that is enough; "never" for infinity, a dash for nothing."""
+def number(value: float | None, at_least: bool = False) -> str:
+    """Three figures where that is enough; a dash for nothing."""
     if value is None or math.isnan(value):
         return "–"
-    if math.isinf(value):
-        return "never"
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+    decimals = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    text = f"{value:,.{decimals}f}"
+    return f"> {text}" if at_least else text
 
 
-def factor(ratio: float | None) -> str:
-    """How many times; a peer that never arrives is beaten without a number."""
-    if ratio is None:
-        return "–"
-    return "never reached by" if math.isinf(ratio) else f"{ratio:.1f} x"
+def factor(ratio: float | None, at_least: bool = False) -> str:
+    """How many times as fast."""
+    return "–" if ratio is None else f"{'> ' if at_least else ''}{ratio:.1f} x"

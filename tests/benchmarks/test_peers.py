@@ -92,14 +92,16 @@ def test_more_steps_a_second_count_as_faster() -> None:
     assert contest.ratio("envpool") == 3.0
 
 
-def test_a_missed_target_counts_as_never_and_a_failed_run_says_why() -> None:
+def test_a_missed_target_counts_as_at_least_its_seconds_and_a_failed_run_says_why() -> None:
     failed = {"participant": "sb3", "round": 2, "job": trained("sb3", 2, 1.0)["job"], "failed": "ImportError: no"}
-    file = results(*five_seeds("ours", 1.0), trained("sb3", 1, 120.0, reached=False), failed)
+    missed = [trained("sb3", seed, seconds, reached=False) for seed, seconds in ((1, 120.0), (3, 5.0))]
+    file = results(*five_seeds("ours", 1.0), *missed, *five_seeds("sb3", 30.0), failed)
     contest = find(contests([file]), "to-target", "CartPole-v1")
     assert contest is not None
-    assert contest.ratio("sb3") == math.inf
+    assert contest.ratio("sb3") == 5.0
+    assert contest.at_least("sb3")
     ((summary, _),) = contest.peers
-    assert (summary.reached, summary.runs, summary.failed) == (0, 2, "ImportError: no")
+    assert (summary.reached, summary.runs, summary.failed) == (1, 4, "ImportError: no")
 
 
 def test_a_peer_measured_earlier_is_compared_with_podracer_of_that_time() -> None:
@@ -129,11 +131,12 @@ def verdict_of(what: str, *files: Results) -> str:
 
 @pytest.mark.parametrize(
     ("sb3", "sbx", "verdict"),
-    [(8.0, 4.0, HOLDS), (7.9, 4.0, MISSES), (8.0, 3.9, MISSES), (math.inf, 4.0, HOLDS)],
+    [(8.0, 4.0, HOLDS), (7.9, 4.0, MISSES), (8.0, 3.9, MISSES), (-9.0, 4.0, HOLDS), (-7.0, 4.0, NOT_MEASURED)],
 )
 def test_a_target_score_holds_when_podracer_beats_each_peer_by_enough(sb3: float, sbx: float, verdict: str) -> None:
-    peers = [*(five_seeds("sb3", sb3) if math.isfinite(sb3) else [trained("sb3", 1, 9.0, reached=False)])]
-    file = results(*five_seeds("ours", 2.0, 2.0, 2.0, 2.0, 2.0), *peers, *five_seeds("sbx", sbx))
+    """Negative: so long in vain."""
+    peers = [trained("sb3", 1, abs(sb3), reached=sb3 > 0), *five_seeds("sbx", sbx)]
+    file = results(*five_seeds("ours", 2.0, 2.0, 2.0, 2.0, 2.0), *peers)
     assert verdict_of("CartPole-v1 to 475", file) == verdict
 
 
