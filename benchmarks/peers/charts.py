@@ -13,6 +13,7 @@ WIDTH, HEIGHT = 720, 320
 LEFT, RIGHT, TOP, BOTTOM = 64, 150, 16, 44
 POINTS = 120
 FIRST_SECOND = 0.05
+LABEL_HEIGHT = 16
 
 COLOURS = ("#d4493a", "#3b76c4", "#c98a1b", "#3f9a6b", "#8a5fc0", "#5d7d8c", "#b0578f")
 """Podracer's first; then by the order of the table."""
@@ -111,13 +112,23 @@ def _band(band: Sequence[tuple[float, float, float, float]], scale: _Scale, colo
 
 
 def _legend(labels: Sequence[tuple[float, str, str]]) -> str:
-    """Each name at the height of its line's end, moved down where another one is there already."""
-    parts, free = [], float(TOP)
-    for y, title, colour in sorted(labels):
-        free = max(y, free) + 16
-        at = free - 12
-        parts.append(f'<text x="{WIDTH - RIGHT + 10}" y="{at:.1f}" style="fill:{colour}">{escape(title)}</text>')
-    return "".join(parts)
+    """Each name at the height of its line's end, or as near as the others and the frame let it be."""
+    heights = spread([y for y, _, _ in sorted(labels)], LABEL_HEIGHT, HEIGHT - BOTTOM)
+    return "".join(
+        f'<text x="{WIDTH - RIGHT + 10}" y="{y + 4:.1f}" style="fill:{colour}">{escape(title)}</text>'
+        for y, (_, title, colour) in zip(heights, sorted(labels), strict=True)
+    )
+
+
+def spread(heights: Sequence[float], apart: float, floor: float) -> list[float]:
+    """Sorted `heights`, moved down until they are `apart`, then up until the last is above `floor`."""
+    placed: list[float] = []
+    for height in heights:
+        placed.append(max(height, placed[-1] + apart) if placed else height)
+    for place in reversed(range(len(placed))):
+        bound = placed[place + 1] - apart if place + 1 < len(placed) else floor
+        placed[place] = min(placed[place], bound)
+    return placed
 
 
 def _svg(body: str) -> str:

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -67,21 +68,22 @@ def run(participant: Participant, python: Path, job: Job) -> Answer:
     """What the runner answers, or {"failed": why}. Never raises for what goes wrong in there."""
     command = [str(python), "-m", f"benchmarks.peers.runners.{participant.runner}", job.dump()]
     limit = None if job.measurement == "return-at-steps" else WALL_FACTOR * (job.cap or job.seconds) + WALL_EXTRA
-    child = subprocess.Popen(
-        command,
-        cwd=REPOSITORY,
-        env=environment(job.threads),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        output, errors = child.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        return {"failed": f"no answer within {limit:.0f} s"}
-    finally:
-        _end(child)
+    with tempfile.TemporaryDirectory() as folder:  # where libraries leave their logs
+        child = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment(job.threads),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            output, errors = child.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            return {"failed": f"no answer within {limit:.0f} s"}
+        finally:
+            _end(child)
     if child.returncode:
         return {"failed": shortened(errors)}
     try:
@@ -95,7 +97,13 @@ def environment(threads: int) -> dict[str, str]:
     """Every library's arithmetic on that many threads, JAX's too."""
     counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
     flags = f"--xla_cpu_multi_thread_eigen={str(threads > 1).lower()} intra_op_parallelism_threads={threads}"
-    rest = {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0"}
+    rest = {
+        "PYTHONPATH": str(REPOSITORY),
+        "XLA_FLAGS": flags,
+        "JAX_PLATFORMS": "cpu",
+        "CUDA_VISIBLE_DEVICES": "",
+        "PYTHONHASHSEED": "0",
+    }
     return dict(os.environ) | counts | rest
 
 

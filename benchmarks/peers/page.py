@@ -34,6 +34,16 @@ How it is measured:
 - Throughput of PPO is at equal epochs, minibatch rows and network (two layers of 64), after a first iteration that is
   not counted. Podracer normalises observations and rewards there as it does in training; the others do not.
 - Gradient updates include sampling from the replay buffer: batch 256, two layers of 256.
+
+To repeat it on your machine, with nothing else running (`--help` tells the rest):
+
+```sh
+.venv/bin/python -m benchmarks.peers install
+.venv/bin/python -m benchmarks.peers run to-target --env CartPole-v1 --peers sb3 sbx --seeds 5 --cap 120
+.venv/bin/python -m benchmarks.peers table
+```
+
+`make bench` runs the short ones in about 15 minutes and leaves this page alone.
 """
 
 HEADINGS = {

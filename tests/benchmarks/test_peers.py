@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from benchmarks.peers.charts import band_of, learning_curves
+from benchmarks.peers.charts import band_of, learning_curves, spread
 from benchmarks.peers.job import Job
 from benchmarks.peers.measure import turns
 from benchmarks.peers.page import page_text, write_page
@@ -212,6 +212,11 @@ def test_learning_curves_are_well_formed_and_name_everyone() -> None:
 def test_a_band_spans_the_seeds_that_have_begun_and_holds_their_last_return() -> None:
     band = band_of([[(1.0, 10, 5.0), (2.0, 20, 7.0)], [(3.0, 10, 1.0)]], [0.5, 1.5, 2.5])
     assert band == [(1.5, 5.0, 5.0, 5.0), (2.5, 7.0, 7.0, 7.0), (3.0, 1.0, 4.0, 7.0)]
+
+
+def test_labels_keep_apart_and_within_the_frame() -> None:
+    assert spread([10, 12, 100], 16, 300) == [10, 26, 100]
+    assert spread([290, 295, 299], 16, 300) == [268, 284, 300]
 
 
 # What peers run under
