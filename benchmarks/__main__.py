@@ -23,6 +23,7 @@ COMMANDS = [
     f"{PEERS} to-target --env Pendulum-v1 --peers sb3 --least sb3=4 --seeds 2 --cap 90 --minutes 2 {OUT}",
     f"{PEERS} throughput --env CartPole-v1 --peers sb3 envpool --least sb3=10 envpool=3 --seconds 5 {OUT}",
     f"{PEERS} throughput --env HalfCheetah-v5 --peers sb3 envpool --least envpool=1.5 --seconds 5 {OUT}",
+    f"{PEERS} side-by-side --env CartPole-v1 --peers --rounds 1 --seconds 5 {OUT}",
     f"{PEERS} updates --env HalfCheetah-v5 --algorithm sac --peers sb3 sbx --least sb3=2.5 sbx=1.2 --seconds 5 {OUT}",
     f"benchmarks.peers table {OUT} --page var/benchmarks/benchmarks.md",
 ]

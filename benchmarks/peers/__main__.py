@@ -5,6 +5,7 @@
     python -m benchmarks.peers run throughput --env HalfCheetah-v5 --peers sb3 envpool
     python -m benchmarks.peers run updates --env HalfCheetah-v5 --algorithm sac --peers sb3 sbx
     python -m benchmarks.peers run stepping --env Ant-v5 --peers envpool
+    python -m benchmarks.peers run side-by-side --env CartPole-v1 --peers
     python -m benchmarks.peers run return-at-steps --env HalfCheetah-v5 --env-steps 1000000 --seeds 3
     python -m benchmarks.peers table
 
@@ -20,7 +21,7 @@ from benchmarks.peers.contests import SHAPES, TARGETS, algorithm_of, num_envs_of
 from benchmarks.peers.job import Job
 from benchmarks.peers.measure import Make, measure
 from benchmarks.peers.page import write_page
-from benchmarks.peers.results import contests, read_file
+from benchmarks.peers.results import VALUES, contests, read_file
 from benchmarks.peers.venvs import PARTICIPANTS, REPOSITORY, NotInstalledError, Participant, python_of
 from benchmarks.peers.words import factor
 
@@ -116,7 +117,7 @@ def _parse() -> argparse.Namespace:
     install = commands.add_parser("install", help="make virtual environments; of every peer when none is named")
     install.add_argument("peers", nargs="*", choices=[*PEERS, []], metavar="PEER")
     run = commands.add_parser("run", help="measure")
-    run.add_argument("measurement", choices=["to-target", "throughput", "updates", "stepping", "return-at-steps"])
+    run.add_argument("measurement", choices=list(VALUES))
     run.add_argument("--env", required=True)
     run.add_argument("--peers", nargs="*", default=["sb3"], choices=PEERS)
     run.add_argument("--algorithm", help="for everyone; otherwise each side's own choice")

@@ -12,7 +12,8 @@ from typing import Any
 class Job:
     """One run of one participant.
 
-    measurement: to-target, throughput, updates, stepping or return-at-steps
+    measurement: to-target, throughput, side-by-side (throughput of one and of two at once), updates, stepping or
+        return-at-steps
     target, cap: of to-target: the mean return to reach, and the seconds of training that it may take
     env_steps: of return-at-steps: how many to train for
     seconds: of throughput, updates and stepping: how long to measure, after a first iteration that is not counted

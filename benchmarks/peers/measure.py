@@ -4,6 +4,7 @@ The first line of a file says what was asked for, when, of what versions, on whi
 """
 
 import contextlib
+import dataclasses
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -30,6 +32,8 @@ from benchmarks.peers.venvs import (
 
 WALL_FACTOR, WALL_EXTRA = 3, 120
 """A run is ended after its seconds times the factor, for evaluations, plus the extra, for imports and compilation."""
+
+PAIR = "side-by-side"
 
 Make = Callable[[Participant, int], Job]
 """The job of a participant in a round, counted from 1."""
@@ -58,7 +62,7 @@ def measure(names: Sequence[str], rounds: int, make: Make, *, home: Path, out: P
             participant = PARTICIPANTS[name]
             job = make(participant, round_)
             record = {"participant": name, "round": round_, "job": json.loads(job.dump())}
-            answer = run(participant, pythons[name], job)
+            answer = (run_pair if job.measurement == PAIR else run)(participant, pythons[name], job)
             _write(file, record | answer)
             print(f"{name:15} round {round_}: {told(answer)}", flush=True)
     return path
@@ -91,6 +95,20 @@ def run(participant: Participant, python: Path, job: Job) -> Answer:
     except (IndexError, ValueError):
         return {"failed": "its last line is not an answer"}
     return found
+
+
+def run_pair(participant: Participant, python: Path, job: Job) -> Answer:
+    """Throughput of one, then of two at once: {"alone", "env_steps_per_second" of both together, "share"}."""
+    single = dataclasses.replace(job, measurement="throughput")
+    alone = run(participant, python, single)
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(lambda seed: run(participant, python, dataclasses.replace(single, seed=seed)), (1, 2)))
+    for answer in (alone, *both):
+        if "failed" in answer:
+            return answer
+    together = sum(answer["env_steps_per_second"] for answer in both)
+    one = alone["env_steps_per_second"]
+    return {"alone": one, "env_steps_per_second": round(together, 1), "share": round(together / one, 4)}
 
 
 def environment(threads: int) -> dict[str, str]:

@@ -50,6 +50,7 @@ HEADINGS = {
     "to-target": ("Wall clock to a target score", "seconds of training"),
     "throughput": ("PPO training", "env steps/s"),
     "updates": ("Gradient updates", "updates/s"),
+    "side-by-side": ("Two pods at once, PPO", "env steps/s of both"),
     "stepping": ("Stepping alone, under random actions", "env steps/s"),
     "return-at-steps": ("Return at equal env steps", "mean return"),
 }

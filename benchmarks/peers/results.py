@@ -13,6 +13,7 @@ TRAINING = ("to-target", "return-at-steps")
 VALUES = {
     "to-target": "seconds",
     "throughput": "env_steps_per_second",
+    "side-by-side": "env_steps_per_second",
     "updates": "updates_per_second",
     "stepping": "env_steps_per_second",
     "return-at-steps": "score",

@@ -163,6 +163,12 @@ def test_training_over_stepping_is_the_median_share() -> None:
     assert verdict_of("Ant-v5: PPO training over", results(*runs)) == HOLDS
 
 
+def test_two_pods_side_by_side_are_compared_with_one() -> None:
+    runs = [measured("ours", 1.0, "side-by-side", "CartPole-v1") | {"share": share} for share in (2.0, 1.7)]
+    assert verdict_of("CartPole-v1: two pods", results(*runs)) == HOLDS
+    assert verdict_of("CartPole-v1: two pods", results(runs[1])) == MISSES
+
+
 def test_an_interval_over_seeds_is_students() -> None:
     mean, low, high = interval([1.0, 2.0, 3.0])
     assert mean == 2.0
@@ -188,7 +194,7 @@ def test_the_page_is_the_same_for_the_same_results_and_names_what_does_not_insta
 
 def test_a_page_of_nothing_says_so() -> None:
     text = page_text([], "benchmarks")
-    assert text.count("Not measured yet.") == 5
+    assert text.count("Not measured yet.") == 6
     assert all(participant.title in text for participant in PARTICIPANTS.values())
 
 
