@@ -29,6 +29,7 @@ from benchmarks.peers.venvs import (
     shortened,
     versions,
 )
+from benchmarks.peers.words import number
 
 WALL_FACTOR, WALL_EXTRA = 3, 120
 """A run is ended after its seconds times the factor, for evaluations, plus the extra, for imports and compilation."""
@@ -131,7 +132,7 @@ def told(answer: Answer) -> str:
         return f"failed: {answer['failed']}"
     if "score" in answer:
         reached = "reached" if answer["reached_target"] else "not reached"
-        return f"{answer['seconds']:8.2f} s  {answer['env_steps']:>9,} env steps  score {answer['score']}  {reached}"
+        return f"{answer['seconds']:8.2f} s  {answer['env_steps']:>9,} env steps  score {number(answer['score'])}  {reached}"
     return "  ".join(f"{name} {value:,.1f}" for name, value in answer.items() if isinstance(value, int | float))
 
 
