@@ -132,7 +132,8 @@ def told(answer: Answer) -> str:
         return f"failed: {answer['failed']}"
     if "score" in answer:
         reached = "reached" if answer["reached_target"] else "not reached"
-        return f"{answer['seconds']:8.2f} s  {answer['env_steps']:>9,} env steps  score {number(answer['score'])}  {reached}"
+        took = f"{answer['seconds']:8.2f} s  {answer['env_steps']:>9,} env steps"
+        return f"{took}  score {number(answer['score'])}  {reached}"
     return "  ".join(f"{name} {value:,.1f}" for name, value in answer.items() if isinstance(value, int | float))
 
 
