@@ -49,6 +49,8 @@ def _to_target(known: Sequence[Contest], env_id: str, score: float) -> Verdict:
     target = "≥ 4 x faster than Stable-Baselines3, ≥ 2 x faster than the fastest peer"
     contest = find(known, "to-target", env_id)
     ratio = contest.ratio("sb3") if contest else None
+    if contest and contest.ours.runs >= 5 and contest.ours.reached < contest.ours.runs:
+        return Verdict(what, target, f"{contest.ours.reached} of {contest.ours.runs} seeds", MISSES)
     if contest is None or ratio is None or contest.ours.median is None:
         return Verdict(what, target, "", NOT_MEASURED)
     ratios = sorted((found, summary.at_least) for summary, found in contest.peers if found is not None)
@@ -108,16 +110,17 @@ def _speed(known: Sequence[Contest], measurement: str, env_id: str, algorithm: s
 
 def _return(known: Sequence[Contest], env_id: str, algorithm: str) -> Verdict:
     """Holds while the seeds do not show it to be worse: its interval's upper end reaches the peer's mean."""
-    steps = "1 million" if algorithm == "ppo" else "100 thousand"
+    steps, count = ("1 million", 1_000_000) if algorithm == "ppo" else ("100 thousand", 100_000)
     what = f"{env_id}: {algorithm.upper()}'s return after {steps} env steps, 3 seeds or more"
     target = "no worse than Stable-Baselines3"
     contest = find(known, "return-at-steps", env_id, algorithm)
     peer = next((s for s, _ in contest.peers if s.participant == "sb3"), None) if contest else None
-    if contest is None or peer is None or min(_scores(contest.ours), _scores(peer), key=len) == []:
+    scores = [_scores(summary, count) if summary else [] for summary in (contest.ours if contest else None, peer)]
+    if not all(scores):
         return Verdict(what, target, "", NOT_MEASURED)
-    ours, theirs = interval(_scores(contest.ours)), interval(_scores(peer))
+    ours, theirs = map(interval, scores)
     measured = f"{_with_interval(ours)}; Stable-Baselines3 {_with_interval(theirs)}"
-    enough = min(contest.ours.runs, peer.runs) >= 3
+    enough = min(map(len, scores)) >= 3
     verdict = (HOLDS if ours[2] >= theirs[0] else MISSES) if enough else NOT_MEASURED
     return Verdict(what, target, measured, verdict)
 
@@ -136,8 +139,10 @@ _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """Student's t at 97.5 % for 1 to 9 degrees of freedom; beyond them the last, which is a little wide."""
 
 
-def _scores(summary: Summary) -> list[float]:
-    return [float(run["score"]) for run in summary.answers if run.get("score") is not None]
+def _scores(summary: Summary, env_steps: int) -> list[float]:
+    """Of the runs that trained for so long."""
+    answers = [run for run in summary.answers if run["job"]["env_steps"] == env_steps]
+    return [float(run["score"]) for run in answers if run["score"] is not None]
 
 
 def _with_interval(found: tuple[float, float, float]) -> str:

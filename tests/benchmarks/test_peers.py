@@ -169,6 +169,19 @@ def test_two_pods_side_by_side_are_compared_with_one() -> None:
     assert verdict_of("CartPole-v1: two pods", results(runs[1])) == MISSES
 
 
+def returned(participant: str, score: float, env_steps: int) -> dict[str, Any]:
+    job = Job("return-at-steps", "Ant-v5", "sac", env_steps=env_steps)
+    return trained(participant, 1, 9.0) | {"job": json.loads(job.dump()), "score": score}
+
+
+def test_returns_are_no_worse_while_the_interval_reaches_the_peers_mean_at_the_steps_that_were_set() -> None:
+    peer = [returned("sb3", 100.0, 100_000)] * 3
+    close, far = ([returned("ours", score, 100_000) for score in (base, base + 5, base + 10)] for base in (85, 70))
+    assert verdict_of("Ant-v5: SAC's", results(*close, *peer)) == HOLDS
+    assert verdict_of("Ant-v5: SAC's", results(*far, *peer)) == MISSES
+    assert verdict_of("Ant-v5: SAC's", results(*[returned("ours", 500.0, 2_000)] * 3, *peer)) == NOT_MEASURED
+
+
 def test_an_interval_over_seeds_is_students() -> None:
     mean, low, high = interval([1.0, 2.0, 3.0])
     assert mean == 2.0
