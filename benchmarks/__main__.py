@@ -1,5 +1,8 @@
 """`make bench`: every measurement that takes minutes, one after another; exits 1 when one does not hold its limit.
 
+About 15 minutes, once the libraries to compare with are installed, which takes as long again the first time; their
+results go under var/benchmarks. The longer comparisons, and the results that are kept: docs/benchmarks.md.
+
 python -m benchmarks            all of them
 python -m benchmarks --list     their commands
 """
@@ -8,12 +11,21 @@ import argparse
 import subprocess
 import sys
 
+PEERS, OUT = "benchmarks.peers run", "--results var/benchmarks/results"
+
 COMMANDS = [
     "benchmarks.train_to_target --env CartPole-v1 --target-score 475 --seeds 1 2 3 4 5 --limit 10",
     "benchmarks.train_to_target --env Pendulum-v1 --target-score -200 --seeds 1 2 3 4 5 --limit 45",
     "benchmarks.tournament --seeds 1 2 3 --limit 30 --idle-limit 150",
     "benchmarks.page_latency --limit 500",
     "benchmarks.start_up --limit 300 --again-limit 10",
+    f"{PEERS} to-target --env CartPole-v1 --peers sb3 sbx --least sb3=4 sbx=2 --seeds 3 --cap 60 --minutes 3 {OUT}",
+    f"{PEERS} to-target --env Pendulum-v1 --peers sb3 --least sb3=4 --seeds 2 --cap 90 --minutes 2 {OUT}",
+    f"{PEERS} throughput --env CartPole-v1 --peers sb3 envpool --least sb3=10 envpool=3 --seconds 5 {OUT}",
+    f"{PEERS} throughput --env HalfCheetah-v5 --peers sb3 envpool --least envpool=1.5 --seconds 5 {OUT}",
+    f"{PEERS} side-by-side --env CartPole-v1 --peers --rounds 1 --seconds 5 {OUT}",
+    f"{PEERS} updates --env HalfCheetah-v5 --algorithm sac --peers sb3 sbx --least sb3=2.5 sbx=1.2 --seconds 5 {OUT}",
+    f"benchmarks.peers table {OUT} --page var/benchmarks/benchmarks.md",
 ]
 
 

@@ -66,7 +66,7 @@ def _measure(env_id: str, threads: int, options: argparse.Namespace) -> float:
             rates[name].append(_rate(advance, options.seconds))
     for env in environments:
         env.close()
-    pairs = [_train_and_replay(env_id, threads, options) for _ in range(options.rounds)]
+    pairs = [train_and_replay(env_id, threads, options.num_envs, options.seconds) for _ in range(options.rounds)]
     share = statistics.median(trained / replayed for trained, replayed in pairs)
     columns = [f"{name} {statistics.median(values):>7,.0f}" for name, values in rates.items()]
     trained, replayed = (statistics.median(column) for column in zip(*pairs, strict=True))
@@ -111,11 +111,11 @@ def _steppers(env_id: str, num_envs: int, threads: int, with_async: bool) -> tup
     return steppers, [ours, *others.values()]
 
 
-def _train_and_replay(env_id: str, threads: int, options: argparse.Namespace) -> tuple[float, float]:
+def train_and_replay(env_id: str, threads: int, num_envs: int, seconds: float) -> tuple[float, float]:
     """Env steps per second of training, and of stepping alone along the same course."""
     tuned = default_hyperparameters(env_id, "ppo")
     setting = {"hidden_size": 64, "num_layers": 2, "num_steps": 64, "num_epochs": 2, "num_minibatches": 4}
-    env = Replay(env_id, options.num_envs, threads=threads)
+    env = Replay(env_id, num_envs, threads=threads)
     env.actions = []
     learner = PPO(env, PPOHyperparameters.model_validate({**tuned, **setting}), seed=1)
     learner.iterate(1.0)  # warm
@@ -127,7 +127,7 @@ def _train_and_replay(env_id: str, threads: int, options: argparse.Namespace) ->
         learner.iterate(1.0)
         return learner.global_step - before
 
-    trained = _rate(iterate, options.seconds)
+    trained = _rate(iterate, seconds)
     env.load_state(start)
     course = iter(list(env.actions))
 

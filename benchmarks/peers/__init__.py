@@ -1,0 +1,1 @@
+"""Podracer measured against other libraries: `python -m benchmarks.peers --help`, results in docs/benchmarks.md."""
