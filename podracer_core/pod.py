@@ -206,9 +206,12 @@ class Pod:
 
     def _look_for_target(self) -> Generator[PodMessage, None, PodResult | None]:
         """Evaluates in the middle of the round. Returns the result once a reached target is confirmed."""
+        assert self._evaluator is not None
         evaluations = self._evaluations
         try:
-            evaluation = self._evaluate(self.plan.eval_episodes)
+            evaluation = self._evaluate(self._evaluator.glance(self.plan.eval_episodes))
+            if self._target <= evaluation.score and evaluation.episodes < self.plan.eval_episodes:
+                evaluation = self._evaluate(self.plan.eval_episodes)
             confirmation = self._confirm(evaluation)
         except _InterruptedError:
             self._evaluations = evaluations  # a resumed pod looks again, with the same seeds
@@ -218,7 +221,6 @@ class Pod:
             return self._finished(evaluation, confirmation)
         if self._best is None or evaluation.score > self._best[0]:
             self._best = evaluation.score, self.learner.learned()
-        assert self._evaluator is not None
         self.watch.missed(self._env_steps, self._evaluator.cost(evaluation, self.plan.num_envs))
         return None
 

@@ -46,6 +46,10 @@ DEFAULTS: dict[str, dict[str, float | int | bool | str]] = {
 """Hyperparameters by algorithm for environments that are not in the catalogue."""
 
 
+PACKAGES = {"locomotion": ("mujoco", "mujoco"), "box2d": ("Box2D", "'gymnasium[box2d]'")}
+"""What the kinds of environments that not every installation can run need: the package, and what brings it."""
+
+
 class CatalogueEntry(BaseModel):
     """What is known of an environment before it runs.
 
@@ -115,6 +119,20 @@ def _locomotion(env_id: str, observations: int, actions: int, bound: float = 1.0
     return CatalogueEntry(id=env_id, observation_space=observation, action_space=box(*bounds), **fields | changes)
 
 
+def _lander(env_id: str, action_space: SpaceInfo, **changes: Any) -> CatalogueEntry:
+    """LunarLander: position, velocity, angle, its rate, and whether each leg touches the ground."""
+    bounds = [2.5, 2.5, 10.0, 10.0, 2 * math.pi, 10.0]
+    fields: dict[str, Any] = {
+        "kind": "box2d",
+        "max_episode_steps": 1000,
+        "solved_score": 200.0,
+        "default_env_steps": 1_000_000,
+        "default_round_env_steps": 200_000,
+    }
+    observation = box([*(-bound for bound in bounds), 0.0, 0.0], [*bounds, 1.0, 1.0])
+    return CatalogueEntry(id=env_id, observation_space=observation, action_space=action_space, **fields | changes)
+
+
 _CLASSIC: dict[str, Any] = {"kind": "classic control", "backends": ("batched", "gymnasium")}
 _INF = math.inf
 
@@ -137,6 +155,12 @@ _MOUNTAIN_CAR_REPLAY: dict[str, Any] = {
     "tau": 0.01,
     "hidden_size": 64,
 }
+
+_HULL, _JOINT, _LIDAR = [math.pi, 5.0, 5.0, 5.0], [math.pi, 5.0], [1.0] * 10
+_WALKER_BOUNDS = (
+    [-bound for bound in [*_HULL, *_JOINT, *_JOINT, 0.0, *_JOINT, *_JOINT, 0.0, *_LIDAR]],
+    [*_HULL, *_JOINT, *_JOINT, 5.0, *_JOINT, *_JOINT, 5.0, *_LIDAR],
+)
 
 CATALOGUE: dict[str, CatalogueEntry] = {
     "CartPole-v1": CatalogueEntry(
@@ -310,6 +334,18 @@ CATALOGUE: dict[str, CatalogueEntry] = {
             "sac": _PENDULUM_REPLAY,
         },
     ),
+    "LunarLander-v3": _lander("LunarLander-v3", discrete(4)),
+    "LunarLanderContinuous-v3": _lander("LunarLanderContinuous-v3", box([-1.0] * 2, [1.0] * 2)),
+    "BipedalWalker-v3": CatalogueEntry(
+        id="BipedalWalker-v3",
+        kind="box2d",
+        observation_space=box(*_WALKER_BOUNDS),
+        action_space=box([-1.0] * 4, [1.0] * 4),
+        max_episode_steps=1600,
+        solved_score=300.0,
+        default_env_steps=3_000_000,
+        default_round_env_steps=500_000,
+    ),
     "HalfCheetah-v5": _locomotion("HalfCheetah-v5", 17, 6, solved_score=4800.0),
     "Hopper-v5": _locomotion("Hopper-v5", 11, 3, solved_score=3800.0),
     "Walker2d-v5": _locomotion("Walker2d-v5", 17, 6),
@@ -346,9 +382,12 @@ def catalogue_list() -> list[CatalogueEntry]:
 
 def refuse_missing_packages(env_id: str) -> None:
     """Raises EnvError where the package that steps a catalogue entry is not installed; imports nothing."""
-    entry = CATALOGUE[env_id]
-    if entry.backends[0] == "mujoco" and importlib.util.find_spec("mujoco") is None:
-        raise EnvError(f"{env_id} needs the Python package 'mujoco', which is not installed.")
+    package, install = PACKAGES.get(CATALOGUE[env_id].kind, ("", ""))
+    if package and importlib.util.find_spec(package) is None:
+        raise EnvError(
+            f"{env_id} needs the Python package {package!r}, which is not installed; "
+            f"on every machine that runs it: pip install {install}"
+        )
 
 
 def refuse_module_id(env_id: str) -> None:
