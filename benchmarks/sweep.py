@@ -20,16 +20,16 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
 
 from pydantic import ValidationError
 
 from podracer_core.device import flush_denormals
 from podracer_core.envs import catalogue
-from podracer_core.errors import PodracerError
-from podracer_core.hyperparameters import ALGORITHMS, batch_problem, complete
+from podracer_core.errors import PodracerError, SpecError
+from podracer_core.hyperparameters import ALGORITHMS, algorithm_problem, batch_problem, complete
 from podracer_core.pod import Pod
 from podracer_core.progress import Directive, PodResult
+from podracer_core.sentences import sentence
 from podracer_core.spec import PodPlan
 
 Setting = dict[str, str]
@@ -55,7 +55,7 @@ def main() -> int:
     settings = _settings(options)
     try:
         plans = [_plan(options, setting) for setting in settings]
-    except (PodracerError, ValidationError, ValueError) as error:
+    except PodracerError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     for setting, plan in zip(settings, plans, strict=True):
@@ -101,19 +101,25 @@ def _plan(options: argparse.Namespace, setting: Setting) -> PodPlan:
     """Raises where a value does not hold, before anything has run."""
     env_id, algorithm = options.env, options.algorithm
     entry = catalogue.environment_check(env_id)
-    given: dict[str, Any] = {name: value for name, value in setting.items() if name != "num_envs"}
-    tuned = catalogue.default_hyperparameters(env_id, algorithm)
-    hyperparameters = complete(algorithm, tuned, given).model_dump()
-    num_envs = int(setting.get("num_envs", catalogue.default_num_envs(env_id, algorithm)))
-    problem = batch_problem(hyperparameters, num_envs)
-    if problem:
-        raise ValueError(f"{problem[1]} ({_text(setting)})")
+    given = {name: value for name, value in setting.items() if name != "num_envs"}
+    num_envs = setting.get("num_envs", str(catalogue.default_num_envs(env_id, algorithm)))
+    if not num_envs.isdecimal() or not 1 <= int(num_envs) <= 65_536:
+        raise SpecError([("num_envs", f"is a whole number from 1 to 65536, got {num_envs!r}")])
+    try:
+        tuned = catalogue.default_hyperparameters(env_id, algorithm)
+        hyperparameters = complete(algorithm, tuned, given).model_dump()
+    except ValidationError as error:
+        raise SpecError([(str(part["loc"][0]), sentence(part)) for part in error.errors()]) from None
+    problem = batch_problem(hyperparameters, int(num_envs))
+    misfit = algorithm_problem(algorithm, entry.action_kind)
+    if problem or misfit:
+        raise SpecError([problem or ("algorithm", misfit or "")])
     return PodPlan(
         env_id=env_id,
         algorithm=algorithm,
         hyperparameters=hyperparameters,
         seed=0,
-        num_envs=num_envs,
+        num_envs=int(num_envs),
         env_steps=options.env_steps or entry.default_env_steps,
         target_score=options.target_score,
         directory=tempfile.gettempdir(),
@@ -124,18 +130,15 @@ def _runs(options: argparse.Namespace, setting: Setting, plan: PodPlan) -> list[
     runs: list[Run] = []
     for seed in options.seeds:
         runs.append(_run(plan, seed, options.cap))
+        if runs[-1].reason:
+            print(f"seed {seed}, {_text(setting)}: {runs[-1].reason}", file=sys.stderr)
         if options.out:
-            record = {"env_id": plan.env_id, "algorithm": plan.algorithm, "target_score": plan.target_score}
-            record |= {"num_envs": plan.num_envs, "hyperparameters": plan.hyperparameters, "setting": setting}
+            record = plan.model_dump(include={"env_id", "algorithm", "target_score", "num_envs", "hyperparameters"})
             with options.out.open("a") as file:
-                _write(file, record | asdict(runs[-1]))
+                file.write(json.dumps(record | asdict(runs[-1]), allow_nan=False) + "\n")
         if options.misses and sum(not run.reached for run in runs) >= options.misses:
             break
     return runs
-
-
-def _write(file: IO[str], record: dict[str, Any]) -> None:
-    file.write(json.dumps(record, allow_nan=False) + "\n")
 
 
 def _run(plan: PodPlan, seed: int, cap: float) -> Run:

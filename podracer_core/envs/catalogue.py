@@ -1,5 +1,6 @@
 """The environments Podracer knows: spaces, limits, solved scores, tuned starts; checks any other id.
 
+The tuned values come from sweeps of our own: `docs/tuning.md` has their commands, results and reasons.
 The web process reads this file, so it loads no torch, and Gymnasium only when an id is not in the catalogue.
 """
 
@@ -122,17 +123,33 @@ def _locomotion(env_id: str, observations: int, actions: int, bound: float = 1.0
 def _lander(env_id: str, action_space: SpaceInfo, **changes: Any) -> CatalogueEntry:
     """LunarLander: position, velocity, angle, its rate, and whether each leg touches the ground."""
     bounds = [2.5, 2.5, 10.0, 10.0, 2 * math.pi, 10.0]
+    # Far sight, or hovering until the time limit looks as good as landing; annealed, or what was learned is lost again.
+    ppo: dict[str, Any] = {
+        "learning_rate": 1e-3,
+        "anneal_lr": True,
+        "num_steps": 128,
+        "num_epochs": 4,
+        "num_minibatches": 8,
+        "gamma": 0.999,
+        "gae_lambda": 0.98,
+        "ent_coef": 0.01,
+        "norm_obs": True,
+        "norm_reward": True,
+    }
     fields: dict[str, Any] = {
         "kind": "box2d",
         "max_episode_steps": 1000,
         "solved_score": 200.0,
         "default_env_steps": 1_000_000,
-        "default_round_env_steps": 200_000,
+        "default_round_env_steps": 300_000,
+        "num_envs": 16,
+        "defaults": DEFAULTS | {"ppo": ppo},
     }
     observation = box([*(-bound for bound in bounds), 0.0, 0.0], [*bounds, 1.0, 1.0])
     return CatalogueEntry(id=env_id, observation_space=observation, action_space=action_space, **fields | changes)
 
 
+# Stepping is nearly free here, updates are not: few and large minibatches. gamma looks as far as the reward lies.
 _CLASSIC: dict[str, Any] = {"kind": "classic control", "backends": ("batched", "gymnasium")}
 _INF = math.inf
 
@@ -277,6 +294,7 @@ CATALOGUE: dict[str, CatalogueEntry] = {
             }
         },
     ),
+    # Paid only at the top: many environments, so that some meet it before the cost of pushing teaches to stand still.
     "MountainCarContinuous-v0": CatalogueEntry(
         **_CLASSIC,
         id="MountainCarContinuous-v0",
@@ -287,18 +305,18 @@ CATALOGUE: dict[str, CatalogueEntry] = {
         max_score=100.0,
         default_round_env_steps=200_000,
         default_env_steps=500_000,
-        num_envs=8,
+        num_envs=16,
         defaults={
             "ppo": {
-                "learning_rate": 1e-4,
+                "learning_rate": 3e-4,
                 "num_steps": 64,
                 "num_epochs": 10,
-                "num_minibatches": 2,
+                "num_minibatches": 4,
                 "gamma": 0.9999,
                 "gae_lambda": 0.9,
                 "clip_coef": 0.1,
-                "ent_coef": 0.00429,
-                "vf_coef": 0.19,
+                "ent_coef": 0.005,
+                "vf_coef": 0.2,
                 "max_grad_norm": 5.0,
                 "norm_obs": True,
                 "norm_reward": True,
@@ -345,6 +363,8 @@ CATALOGUE: dict[str, CatalogueEntry] = {
         solved_score=300.0,
         default_env_steps=3_000_000,
         default_round_env_steps=500_000,
+        num_envs=16,
+        defaults=DEFAULTS,
     ),
     "HalfCheetah-v5": _locomotion("HalfCheetah-v5", 17, 6, solved_score=4800.0),
     "Hopper-v5": _locomotion("Hopper-v5", 11, 3, solved_score=3800.0),
