@@ -18,7 +18,7 @@ from podracer_core.tournament.statistics import summarise
 CHUNK = 32
 """Steps between two looks at which episodes ended."""
 
-MAX_BATCHED_ENVS, MAX_GYMNASIUM_ENVS = 128, 16
+MAX_BATCHED_ENVS, MAX_GYMNASIUM_ENVS = 128, 8
 
 
 class Evaluator:
@@ -54,6 +54,10 @@ class Evaluator:
         Batched environments pay by the step of all, others by the step of each.
         """
         return max(evaluation.lengths) * num_envs if self._batched else 2 * sum(evaluation.lengths)
+
+    def glance(self, episodes: int) -> int:
+        """How many of `episodes` to play first where most policies will fail: fewer where each episode costs."""
+        return episodes if self._batched else min(episodes, MAX_GYMNASIUM_ENVS)
 
     def close(self) -> None:
         if self._env:

@@ -306,9 +306,12 @@ class Pod:
 
     def _look_for_target(self) -> Generator[PodMessage, None, PodResult | None]:
         """Evaluates in the middle of the round. Returns the result once a reached target is confirmed."""
+        assert self._evaluator is not None
         evaluations = self._evaluations
         try:
-            evaluation = self._evaluate(self.plan.eval_episodes)
+            evaluation = first = self._evaluate(self._evaluator.glance(self.plan.eval_episodes))
+            if self._target <= first.score and first.episodes < self.plan.eval_episodes:
+                evaluation = self._evaluate(self.plan.eval_episodes)
             confirmation = self._confirm(evaluation)
         except _InterruptedError:
             self._evaluations = evaluations  # a resumed pod looks again, with the same seeds
@@ -318,8 +321,8 @@ class Pod:
             return self._finished(evaluation, confirmation, confirmation if self._would_enter(evaluation) else None)
         if self._best is None or evaluation.score > self._best[0]:
             self._best = evaluation.score, self.learner.learned()
-        assert self._evaluator is not None
-        self.watch.missed(self._env_steps, self._evaluator.cost(evaluation, self.plan.num_envs))
+        # An agent that passed the first look is close: the next one is due as soon as if all had ended there.
+        self.watch.missed(self._env_steps, self._evaluator.cost(first, self.plan.num_envs))
         return None
 
     @property

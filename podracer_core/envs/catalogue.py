@@ -1,5 +1,6 @@
 """The environments Podracer knows: spaces, limits, solved scores, tuned starts; checks any other id.
 
+The tuned values come from sweeps of our own: `docs/tuning.md` has their commands, results and reasons.
 The web process reads this file, so it loads no torch, and Gymnasium only when an id is not in the catalogue.
 """
 
@@ -83,6 +84,10 @@ IMAGE_DEFAULTS: dict[str, dict[str, float | int | bool | str]] = {
     },
 }
 """The same for environments that observe images."""
+
+
+PACKAGES = {"locomotion": ("mujoco", "mujoco"), "box2d": ("Box2D", "'gymnasium[box2d]'")}
+"""What the kinds of environments that not every installation can run need: the package, and what brings it."""
 
 
 class CatalogueEntry(BaseModel):
@@ -210,6 +215,36 @@ def atari_entry(env_id: str, actions: int, max_episode_steps: int = 27_000) -> C
     )
 
 
+def _lander(env_id: str, action_space: SpaceInfo, **changes: Any) -> CatalogueEntry:
+    """LunarLander: position, velocity, angle, its rate, and whether each leg touches the ground."""
+    bounds = [2.5, 2.5, 10.0, 10.0, 2 * math.pi, 10.0]
+    # Far sight, or hovering until the time limit looks as good as landing; annealed, or what was learned is lost again.
+    ppo: dict[str, Any] = {
+        "learning_rate": 1e-3,
+        "anneal_lr": True,
+        "num_steps": 128,
+        "num_epochs": 4,
+        "num_minibatches": 8,
+        "gamma": 0.999,
+        "gae_lambda": 0.98,
+        "ent_coef": 0.01,
+        "norm_obs": True,
+        "norm_reward": True,
+    }
+    fields: dict[str, Any] = {
+        "kind": "box2d",
+        "max_episode_steps": 1000,
+        "solved_score": 200.0,
+        "default_env_steps": 1_000_000,
+        "default_round_env_steps": 300_000,
+        "num_envs": 16,
+        "defaults": DEFAULTS | {"ppo": ppo},
+    }
+    observation = box([*(-bound for bound in bounds), 0.0, 0.0], [*bounds, 1.0, 1.0])
+    return CatalogueEntry(id=env_id, observation_space=observation, action_space=action_space, **fields | changes)
+
+
+# Stepping is nearly free here, updates are not: few and large minibatches. gamma looks as far as the reward lies.
 _CLASSIC: dict[str, Any] = {"kind": "classic control", "backends": ("batched", "gymnasium")}
 _INF = math.inf
 
@@ -235,6 +270,12 @@ _MOUNTAIN_CAR_REPLAY: dict[str, Any] = {
     "noise_correlation": 0.93,  # pushes about as long as the car takes to roll through the valley
     "hidden_size": 64,
 }
+
+_HULL, _JOINT, _LIDAR = [math.pi, 5.0, 5.0, 5.0], [math.pi, 5.0], [1.0] * 10
+_WALKER_BOUNDS = (
+    [-bound for bound in [*_HULL, *_JOINT, *_JOINT, 0.0, *_JOINT, *_JOINT, 0.0, *_LIDAR]],
+    [*_HULL, *_JOINT, *_JOINT, 5.0, *_JOINT, *_JOINT, 5.0, *_LIDAR],
+)
 
 CATALOGUE: dict[str, CatalogueEntry] = {
     "CartPole-v1": CatalogueEntry(
@@ -372,6 +413,7 @@ CATALOGUE: dict[str, CatalogueEntry] = {
             }
         },
     ),
+    # Paid only at the top: many environments, so that some meet it before the cost of pushing teaches to stand still.
     "MountainCarContinuous-v0": CatalogueEntry(
         **_CLASSIC,
         id="MountainCarContinuous-v0",
@@ -382,18 +424,18 @@ CATALOGUE: dict[str, CatalogueEntry] = {
         max_score=100.0,
         default_round_env_steps=200_000,
         default_env_steps=500_000,
-        num_envs=8,
+        num_envs=16,
         defaults={
             "ppo": {
-                "learning_rate": 1e-4,
+                "learning_rate": 3e-4,
                 "num_steps": 64,
                 "num_epochs": 10,
-                "num_minibatches": 2,
+                "num_minibatches": 4,
                 "gamma": 0.9999,
                 "gae_lambda": 0.9,
                 "clip_coef": 0.1,
-                "ent_coef": 0.00429,
-                "vf_coef": 0.19,
+                "ent_coef": 0.005,
+                "vf_coef": 0.2,
                 "max_grad_norm": 5.0,
                 "norm_obs": True,
                 "norm_reward": True,
@@ -430,6 +472,20 @@ CATALOGUE: dict[str, CatalogueEntry] = {
             "sac": _PENDULUM_REPLAY,
             "redq": _PENDULUM_REPLAY | _SMALL_ENSEMBLE,
         },
+    ),
+    "LunarLander-v3": _lander("LunarLander-v3", discrete(4)),
+    "LunarLanderContinuous-v3": _lander("LunarLanderContinuous-v3", box([-1.0] * 2, [1.0] * 2)),
+    "BipedalWalker-v3": CatalogueEntry(
+        id="BipedalWalker-v3",
+        kind="box2d",
+        observation_space=box(*_WALKER_BOUNDS),
+        action_space=box([-1.0] * 4, [1.0] * 4),
+        max_episode_steps=1600,
+        solved_score=300.0,
+        default_env_steps=3_000_000,
+        default_round_env_steps=500_000,
+        num_envs=16,
+        defaults=DEFAULTS,
     ),
     "HalfCheetah-v5": _locomotion("HalfCheetah-v5", 17, 6, solved_score=4800.0),
     "Hopper-v5": _locomotion("Hopper-v5", 11, 3, solved_score=3800.0),
@@ -483,11 +539,14 @@ def catalogue_list() -> list[CatalogueEntry]:
 
 def refuse_missing_packages(env_id: str) -> None:
     """Raises EnvError where the package that steps a catalogue entry is not installed; imports nothing."""
-    entry = CATALOGUE[env_id]
     if is_atari(env_id):
         refuse_missing_atari(env_id)
-    if entry.backends[0] == "mujoco" and importlib.util.find_spec("mujoco") is None:
-        raise EnvError(f"{env_id} needs the Python package 'mujoco', which is not installed.")
+    package, install = PACKAGES.get(CATALOGUE[env_id].kind, ("", ""))
+    if package and importlib.util.find_spec(package) is None:
+        raise EnvError(
+            f"{env_id} needs the Python package {package!r}, which is not installed; "
+            f"on every machine that runs it: pip install {install}"
+        )
 
 
 def refuse_missing_atari(env_id: str) -> None:

@@ -87,3 +87,9 @@ def test_environments_that_are_trained_on_are_left_alone() -> None:
     before = training.state()
     Evaluator("CartPole-v1", "cpu").evaluate(act, 4, seed=1)
     assert all(torch.equal(value, training.state()[name]) for name, value in before.items())
+
+
+def test_a_first_look_is_short_only_where_each_episode_costs() -> None:
+    assert Evaluator("CartPole-v1", "cpu").glance(32) == 32
+    assert Evaluator("LunarLander-v3", "cpu").glance(32) == 8
+    assert Evaluator("LunarLander-v3", "cpu").glance(2) == 2

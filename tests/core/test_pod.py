@@ -15,6 +15,8 @@ from safetensors import safe_open
 from podracer_core import load_agent
 from podracer_core.agents.training_state import load_state
 from podracer_core.envs.backends import Choice
+from podracer_core.envs.catalogue import default_hyperparameters
+from podracer_core.hyperparameters import complete
 from podracer_core.pod import Pod
 from podracer_core.progress import Directive, Log, Outcome, PodResult, Progress, Saved
 from tests.core.making import make_plan, run_pod
@@ -158,6 +160,19 @@ def test_a_reached_target_ends_the_round_and_is_confirmed_by_further_episodes(tm
     assert result.confirmation.score >= 100
     assert result.confirmation.episodes == 20
     assert result.confirmation.returns[:8] != result.evaluation.returns
+
+
+def test_where_each_episode_costs_it_looks_at_a_few_before_it_plays_them_all(tmp_path: Path) -> None:
+    learning = default_hyperparameters("CartPole-v1", "ppo")
+    plan = make_plan(
+        tmp_path, "CartPole-v0", target_score=80.0, env_steps=100_000, eval_episodes=16, confirm_episodes=8
+    )
+    messages, result = run_pod(plan.model_copy(update={"hyperparameters": complete("ppo", learning).model_dump()}))
+    looks = [message.text for message in messages if isinstance(message, Log) and "Evaluated" in message.text]
+    assert all("over 8 episodes" in look for look in looks[:-1])
+    assert "over 16 episodes" in looks[-1]
+    assert result.evaluation is not None
+    assert result.evaluation.episodes == 16
 
 
 def test_looking_for_the_target_does_not_change_the_curve(tmp_path: Path) -> None:

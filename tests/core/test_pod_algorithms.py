@@ -10,10 +10,12 @@ import torch
 from podracer_core.agents.learners import LEARNERS
 from podracer_core.agents.training_state import load_state
 from podracer_core.checkpoint import PLAYERS, load_agent
+from podracer_core.envs.catalogue import CATALOGUE
 from podracer_core.hyperparameters import ACTION_KINDS, ALGORITHMS, complete
 from podracer_core.pod import Pod
 from podracer_core.progress import Directive, Outcome, PodResult, Progress
 from podracer_core.spec import PodPlan
+from tests.core.making import make_plan, run_pod
 
 ENVS = {"discrete": "CartPole-v1", "continuous": "Pendulum-v1"}
 CASES = [(name, kind) for name, kinds in ACTION_KINDS.items() for kind in kinds if kind in ENVS]
@@ -82,6 +84,23 @@ def test_trains_hands_on_what_it_learned_and_plays_from_its_checkpoint(
     heir = Pod(plan_of(algorithm, kind, tmp_path / "heir", OPTIONS, inherit_from=result.state_path, seed=4))
     inherited = result_of(heir)
     assert inherited.outcome is Outcome.FINISHED, inherited.reason
+
+
+@pytest.mark.parametrize(("env_id", "env_steps"), [("Acrobot-v1", 150_000), ("MountainCarContinuous-v0", 100_000)])
+def test_the_defaults_reach_the_solved_score(env_id: str, env_steps: int, tmp_path: Path) -> None:
+    entry = CATALOGUE[env_id]
+    plan = make_plan(
+        tmp_path,
+        env_id,
+        num_envs=entry.num_envs,
+        env_steps=env_steps,
+        eval_episodes=32,
+        target_score=entry.solved_score,
+    )
+    _, result = run_pod(plan)
+    assert result.confirmation is not None, f"{result.reason} {result.evaluation}"
+    assert result.confirmation.score >= entry.solved_score
+    assert result.confirmation.episodes == 100
 
 
 @pytest.mark.parametrize(("algorithm", "kind"), CASES)

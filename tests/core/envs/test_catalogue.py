@@ -118,6 +118,13 @@ def test_a_home_that_cannot_be_written_still_answers(tmp_path: Path, monkeypatch
     assert environment_check("FrozenLake-v1").observation_dim == 16
 
 
+def test_a_missing_box2d_is_named_with_the_command_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(EnvError, match=r"LunarLander-v3 needs the Python package 'Box2D'.*gymnasium\[box2d\]"):
+        environment_check("LunarLander-v3")
+    assert environment_check("CartPole-v1").id == "CartPole-v1"
+
+
 @pytest.mark.skipif(importlib.util.find_spec("jax") is not None, reason="jax is installed")
 def test_a_missing_package_is_named() -> None:
     with pytest.raises(EnvError, match="phys2d/CartPole-v1 needs the Python package 'jax'"):
