@@ -145,8 +145,11 @@ def _layer_norm(rows: Array, gain: Array, shift: Array) -> Array:
 
 
 def save_agent(path: str | Path, tensors: Mapping[str, Array], metadata: Mapping[str, Any]) -> None:
-    """Writes an agent. `metadata`: METADATA_KEYS without the format version. Raises OSError."""
-    values = {"format_version": FORMAT_VERSION, **metadata}
+    """Writes an agent. `metadata`: METADATA_KEYS without the format version, LATER_KEYS where they apply.
+
+    Raises OSError.
+    """
+    values = {"format_version": FORMAT_VERSION, **LATER_KEYS, **metadata}
     header = {
         key: values[key] if isinstance(values[key], str) else json.dumps(values[key], allow_nan=False)
         for key in METADATA_KEYS

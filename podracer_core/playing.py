@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from podracer_core.checkpoint import Agent
-from podracer_core.envs.catalogue import environment_check
-from podracer_core.envs.wrapped import make_env
+from podracer_core.envs.wrapped import is_atari, make_env
 from podracer_core.errors import CheckpointError, EnvError, EnvironmentCrashedError, PodracerError
 from podracer_core.limits import MOST_EPISODE_STEPS
 
@@ -47,7 +46,7 @@ def play_episode(env: Any, agent: Agent, seed: int, each: Callable[[], None] = l
     """
     obs, _ = env.reset(seed=seed)
     each()
-    bounded = environment_check(agent.env_id).max_episode_steps is not None
+    bounded = env.spec.max_episode_steps or is_atari(agent.env_id)  # which ends its games by itself
     most_steps = math.inf if bounded else MOST_EPISODE_STEPS
     episodic_return, length, ended = 0.0, 0, False
     while not ended:

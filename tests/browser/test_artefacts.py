@@ -106,4 +106,4 @@ def test_a_replay_is_filmed_on_request_and_plays(page: Page, agent: str) -> None
     assert page.evaluate("document.querySelector('#panel-worst video').paused")
     page.set_viewport_size({"width": 360, "height": 780})
     page.get_by_role("tab", name="Worst").click()
-    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    until(page, "document.documentElement.scrollWidth === 360")

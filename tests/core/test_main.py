@@ -102,7 +102,7 @@ BAD_TRAIN = {
     "algorithm that does not fit": (["--algorithm", "td3"], "td3 cannot choose discrete actions"),
     "critics that are not there": (
         ["--env", "Pendulum-v1", "--algorithm", "redq", "--set", "num_subset=11"],
-        "11 critics cannot be drawn from 10",
+        "11 critics cannot be drawn from 5",
     ),
     "unknown hyperparameter": (["--set", "lr=1"], "no hyperparameter 'lr'; it has learning_rate, anneal_lr"),
     "no number": (["--set", "learning_rate=fast"], "learning_rate=fast"),

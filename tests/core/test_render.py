@@ -165,7 +165,7 @@ def test_an_environment_that_does_not_start_is_named() -> None:
     if "Broken-v0" not in gymnasium.registry:
         gymnasium.register("Broken-v0", entry_point=raising)
     agent = agent_for("CartPole-v1")
-    agent.env_id = "Broken-v0"
+    agent.env_id = agent.metadata["env_id"] = "Broken-v0"
     with pytest.raises(EnvError, match="Broken-v0 does not start: KeyError: 'no such level'"):
         play_episodes(agent, 1, seed=1)
 

@@ -1,5 +1,6 @@
 """The whole of `make run`: what it promises while it runs, when it is stopped, and after it was killed."""
 
+import contextlib
 import json
 import os
 import re
@@ -69,7 +70,8 @@ def nothing_runs_on(home: Path) -> bool:
 
 def killed(processes: list[psutil.Process]) -> None:
     for victim in processes:
-        victim.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):  # it died with its parent, which was killed before it
+            victim.kill()
     assert psutil.wait_procs(processes, timeout=10)[1] == []
 
 

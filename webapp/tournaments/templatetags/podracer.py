@@ -88,7 +88,11 @@ def sparkline(values: Sequence[float | None], width: int = 120, height: int = 28
 
 
 def _share(value: float, low: float, high: float) -> float:
-    return (value - low) / (high - low) if high > low else 0.5
+    if high == low:
+        return 0.5
+    if math.isinf(high - low):  # the distance between two numbers may be more than the largest one
+        value, low, high = value / 2, low / 2, high / 2
+    return (value - low) / (high - low)
 
 
 @register.simple_tag
