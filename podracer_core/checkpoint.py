@@ -86,16 +86,15 @@ PLAYERS: dict[str, Player] = {
 }
 
 
+ENSEMBLE = "ensemble"
+"""In place of an algorithm: the checkpoint holds several agents, see ensemble.py."""
+
+
 class Agent:
     """A trained policy. `metadata` holds what METADATA_KEYS name, parsed."""
 
     def __init__(self, tensors: Mapping[str, Array], metadata: Mapping[str, Any]) -> None:
-        self.metadata = dict(metadata)
-        self.tensors = dict(tensors)
-        self.env_id: str = metadata["env_id"]
-        self.observation_space = SpaceInfo.model_validate(metadata["spaces"]["observation"])
-        self.action_space = SpaceInfo.model_validate(metadata["spaces"]["action"])
-        self._native = NativeActions(self.action_space)
+        self._describe(tensors, metadata)
         self._activate = ACTIVATIONS[metadata["network"]["activation"]]
         name, self._squash = PLAYERS[metadata["algorithm"]]
         count = metadata["network"]["num_layers"] + 1
@@ -105,6 +104,14 @@ class Agent:
         self._scale, self._shift = tensors.get("obs.scale"), tensors.get("obs.shift")
         self._encoder = NumpyEncoder.read(tensors, metadata["network"])
 
+    def _describe(self, tensors: Mapping[str, Array], metadata: Mapping[str, Any]) -> None:
+        self.metadata = dict(metadata)
+        self.tensors = dict(tensors)
+        self.env_id: str = metadata["env_id"]
+        self.observation_space = SpaceInfo.model_validate(metadata["spaces"]["observation"])
+        self.action_space = SpaceInfo.model_validate(metadata["spaces"]["action"])
+        self._native = NativeActions(self.action_space)
+
     def act(self, obs: Any) -> Any:
         """The most likely action for one observation or a batch, as numpy, ready for Gymnasium's `step`.
 
@@ -113,10 +120,13 @@ class Agent:
         Raises ValueError where `obs` is not of the observation space.
         """
         rows, single = _rows(self.observation_space, _to_numpy(obs))
-        actions = self._choose(self._forward(self._encoder.forward(rows) if self._encoder else rows))
+        actions = self.decide(rows)
         return self._native.each(actions)[0] if single else self._native(actions)
 
-    def _forward(self, rows: Array) -> Array:
+    def outputs(self, rows: Array) -> Array:
+        """rows: flat observations [batch, flat_dim]. Returns what the network says, [batch, action_dim]."""
+        if self._encoder:
+            rows = self._encoder.forward(rows)
         if self._scale is not None and self._shift is not None:
             rows = np.clip(rows * self._scale + self._shift, -OBS_CLIP, OBS_CLIP)
         for index, (weight, bias) in enumerate(self._layers[:-1]):
@@ -127,9 +137,9 @@ class Agent:
         weight, bias = self._layers[-1]
         return np.asarray(rows @ weight + bias)
 
-    def _choose(self, out: Array) -> Array:
-        """out: [batch, action_dim]. Returns actions as a VectorEnv takes them."""
-        space = self.action_space
+    def decide(self, rows: Array) -> Array:
+        """rows: flat observations [batch, flat_dim]. Returns actions as a VectorEnv takes them."""
+        out, space = self.outputs(rows), self.action_space
         if space.kind == "discrete":
             return np.asarray(out.argmax(1))
         if space.choices:
@@ -181,7 +191,11 @@ def load_agent(path: str | Path) -> Agent:
         raise CheckpointError(f"{path} is damaged: {error}.") from None
     metadata = _metadata(header.get("__metadata__"), path)
     try:
-        _check_tensors(tensors, metadata)
+        if metadata["algorithm"] == ENSEMBLE:
+            from podracer_core.ensemble import read_ensemble
+
+            return read_ensemble(tensors, metadata)
+        check_tensors(tensors, metadata)
         return Agent(tensors, metadata)
     except (KeyError, TypeError, ValueError, ValidationError) as error:
         raise CheckpointError(f"{path} is not a whole Podracer checkpoint: {_one_line(error)}.") from None
@@ -233,7 +247,7 @@ def _metadata(header: Any, path: str | Path) -> dict[str, Any]:
         raise CheckpointError(f"{path} has metadata that is not JSON.") from None
 
 
-def _check_tensors(tensors: Mapping[str, Array], metadata: Mapping[str, Any]) -> None:
+def check_tensors(tensors: Mapping[str, Array], metadata: Mapping[str, Any]) -> None:
     """Raises ValueError or KeyError unless the policy's tensors fit the spaces and hold finite numbers."""
     network, spaces = metadata["network"], metadata["spaces"]
     inputs = SpaceInfo.model_validate(spaces["observation"]).flat_dim

@@ -9,23 +9,19 @@ from typing import Any
 import numpy as np
 import torch
 
+from podracer_core.agent_metadata import agent_metadata, frame_stack_of
 from podracer_core.agents.compilation import missing_compiler
 from podracer_core.agents.convolution import layers_of
 from podracer_core.agents.learner import State
 from podracer_core.agents.learners import LEARNERS
 from podracer_core.agents.training_state import load_state, save_state
-from podracer_core.checkpoint import OBS_CLIP, save_agent
+from podracer_core.checkpoint import save_agent
 from podracer_core.device import resolve_device
-from podracer_core.envs.catalogue import environment_check
-from podracer_core.envs.image import Image
-from podracer_core.envs.spaces import stacked
 from podracer_core.envs.vector_env import VectorEnv, make_vector_env
-from podracer_core.envs.wrapped import wrapping_of
 from podracer_core.errors import CheckpointError, DivergedError, DonorError, PodracerError, SpecError
 from podracer_core.evaluator import Evaluator
 from podracer_core.fuse import fuse
 from podracer_core.hyperparameters import (
-    Hyperparameters,
     algorithm_problem,
     batch_problem,
     complete,
@@ -131,7 +127,7 @@ class Pod:
         problem = batch_problem(hyperparameters.model_dump(), num_envs)
         if problem:
             raise SpecError([problem])
-        frame_stack = _frame_stack(hyperparameters)
+        frame_stack = frame_stack_of(hyperparameters)
         if self._env is None or self._env.num_envs != num_envs:
             if self._env:
                 self._env.close()
@@ -428,54 +424,6 @@ class Pod:
         self._env_steps = self._schedule.start + self.learner.global_step
         self._seconds_before = state["seconds"]
         self._evaluations, self._best = state["evaluations"], state["best"]
-
-
-def agent_metadata(
-    plan: PodPlan, hp: Hyperparameters, evaluation: Evaluation | None, confirmation: Evaluation | None
-) -> dict[str, Any]:
-    """What a checkpoint says of its agent, as checkpoint.METADATA_KEYS lists it."""
-    entry = environment_check(plan.env_id)
-    frame_stack = _frame_stack(hp)
-    wrapping = wrapping_of(plan.env_id, frame_stack)
-    image = entry.observation_space.image
-    score = _score(evaluation)
-    if score is not None:
-        score["confirmation"] = _score(confirmation)
-    return {
-        "env_id": plan.env_id,
-        "spaces": {
-            "observation": stacked(entry.observation_space, frame_stack).model_dump(mode="json"),
-            "action": entry.action_space.model_dump(mode="json"),
-        },
-        "algorithm": plan.algorithm,
-        "hyperparameters": hp.model_dump(),
-        "network": {
-            "hidden_size": hp.hidden_size,
-            "num_layers": hp.num_layers,
-            "activation": hp.activation,
-            "layer_norm": hp.layer_norm,
-            "obs_clip": OBS_CLIP,
-            **(_encoder(image.stacked(frame_stack)) if image else {}),
-        },
-        "env_kwargs": wrapping.env_kwargs,
-        "wrappers": wrapping.wrappers,
-        "score": score,
-        "lineage": plan.lineage,
-    }
-
-
-def _encoder(image: Image) -> dict[str, Any]:
-    return {"image": image._asdict(), "strides": [layer.stride for layer in layers_of(image)]}
-
-
-def _frame_stack(hp: Hyperparameters) -> int:
-    return int(getattr(hp, "frame_stack", 1))
-
-
-def _score(evaluation: Evaluation | None) -> dict[str, Any] | None:
-    if evaluation is None:
-        return None
-    return {name: getattr(evaluation, name) for name in ("score", "score_low", "score_high", "episodes")}
 
 
 def _text(evaluation: Evaluation, again: Evaluation | None) -> str:

@@ -109,6 +109,8 @@ def policy_steps(agent: Agent) -> list[Step]:
 
     Raises ExportError naming what cannot be exported.
     """
+    if agent.metadata["algorithm"] not in PLAYERS:
+        raise ExportError(f"An agent of kind {agent.metadata['algorithm']!r} cannot be exported; its members can.")
     network = agent.metadata["network"]
     unknown = [f"{name} = {value!r}" for name, value in network.items() if name not in NETWORK_SETTINGS and value]
     if unknown:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podracer_core import export
+from podracer_core.agent_metadata import agent_metadata
 from podracer_core.agents.convolution import Encoder, encoder_features, encoder_parameter_count, layers_of
 from podracer_core.agents.learners import LEARNERS
 from podracer_core.checkpoint import PLAYERS, Agent, save_agent
@@ -22,7 +23,6 @@ from podracer_core.errors import ExportError
 from podracer_core.exporting import onnx_graph, torch_module
 from podracer_core.exporting.torch_module import torchscript
 from podracer_core.hyperparameters import ACTION_KINDS, complete
-from podracer_core.pod import agent_metadata
 from tests.core.making import make_plan
 
 ACTIVATIONS = ["tanh", "relu", "elu", "silu"]

@@ -119,7 +119,7 @@ def test_an_agent_without_torch_acts_as_its_learner_does(algorithm: str, tmp_pat
         out = learner.network.actor.forward(features)
     rows = obs.reshape(40, -1).astype(np.float32)
     np.testing.assert_allclose(agent._encoder.forward(rows), features, atol=1e-5)
-    np.testing.assert_allclose(agent._forward(agent._encoder.forward(rows)), out, atol=1e-5)
+    np.testing.assert_allclose(agent.outputs(rows), out, atol=1e-5)
     assert agent.act(obs).tolist() == learner.act(seen).tolist()
     assert agent.act(obs[3]) == agent.act(obs)[3]
     script = f"import sys; from podracer_core import load_agent; load_agent({result.checkpoint_path!r})"

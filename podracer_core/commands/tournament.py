@@ -9,21 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from podracer_core.errors import PodracerError
+from podracer_core.commands.common import FAILED, CommandError, check_threads, positive, tell
 from podracer_core.local.display import Lines, Screen
 from podracer_core.local.records import PodStatus, TournamentStatus
 from podracer_core.local.tournament import LocalTournament
 from podracer_core.spec import TournamentSpec
 from podracer_core.spec_parse import spec_parse_json, spec_parse_toml
 
-FAILED, PAUSED = 1, 130
+PAUSED = 130
 
 
-class TournamentCommandError(PodracerError):
-    """What was asked for cannot be done; the text is for the person at the terminal."""
-
-
-def add_arguments(parser: argparse.ArgumentParser, positive: Callable[[str], int]) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", type=Path, help="a .toml or .json file, as DESIGN.md writes it")
     parser.add_argument("--home", type=Path, required=True, help="its folder; a tournament that is there goes on")
     parser.add_argument("--slots", type=positive, help="pods trained at once; else one for each core")
@@ -33,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser, positive: Callable[[str], int
 
 def run(options: argparse.Namespace) -> int:
     """Exit status 0 when it finished, 1 when it failed, 130 when Ctrl-C paused it."""
+    check_threads(options.threads)
     spec = read_spec(options.spec)
     slots = options.slots or max(1, (os.cpu_count() or 1) // options.threads)
     tournament = LocalTournament(
@@ -47,11 +44,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def read_spec(path: Path) -> TournamentSpec:
-    """Raises TournamentCommandError for a file that cannot be read, SpecError for what is in it."""
+    """Raises CommandError for a file that cannot be read, SpecError for what is in it."""
     try:
         body = path.read_bytes()
     except OSError as error:
-        raise TournamentCommandError(f"The specification {path} cannot be read: {error.strerror}.") from None
+        raise CommandError(f"The specification {path} cannot be read: {error.strerror}.") from None
     return spec_parse_json(body) if path.suffix == ".json" else spec_parse_toml(body)
 
 
@@ -107,4 +104,4 @@ def _tell(tournament: LocalTournament) -> None:
         text += " The same command goes on from here."
     for row in best:
         text += f" The best agent is in {tournament.home.checkpoint_file(row.agent)}."
-    print(text, file=sys.stderr, flush=True)
+    tell(text)
