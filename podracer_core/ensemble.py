@@ -58,7 +58,7 @@ class Ensemble(Agent):
         best = weights.argmax(1)
         rows = np.arange(len(best))
         tie = np.isclose(weights[rows, firsts], weights[rows, best], rtol=0, atol=1e-9)
-        return np.where(tie, firsts, best)
+        return np.asarray(np.where(tie, firsts, best))
 
 
 def _vote(out: Array) -> Array:

@@ -13,7 +13,6 @@ TARGETS = {
 BODIES = ("HalfCheetah-v5", "Ant-v5", "Humanoid-v5")
 
 ALGORITHMS: dict[str, dict[str, str]] = {
-    "ours": {"MountainCarContinuous-v0": "sac"},
     "sbx": {"Pendulum-v1": "sac"},
 }
 """What a participant reaches a target with, where it is not PPO."""
