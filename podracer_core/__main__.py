@@ -1,4 +1,4 @@
-"""python -m podracer_core: train, evaluate, film, export and unite agents, run a tournament; no web, no database.
+"""python -m podracer_core: train, evaluate, watch, film, export and unite agents, run tournaments; no web, no database.
 
 torch is loaded only by `train` and `export`, once their arguments hold.
 """
@@ -9,19 +9,19 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
-from podracer_core.commands import ensemble, envs, evaluate, export, tournament, train
+from podracer_core.commands import ensemble, envs, evaluate, export, play, tournament, train
 from podracer_core.commands.common import BAD_INPUT, FAILED, CommandError
 from podracer_core.errors import EnvironmentCrashedError, PodracerError, RenderError
 
 COMMANDS = {
     "train": (train, "train one agent"),
     "evaluate": (evaluate, "play an agent in the real Gymnasium environment, and film it"),
+    "play": (play, "watch an agent play in a window"),
     "export": (export, "write an agent for another runtime"),
     "ensemble": (ensemble, "make several agents one"),
     "tournament": (tournament, "run a whole tournament on this machine's cores, no server"),
     "envs": (envs, "list the environments of the catalogue"),
 }
-NOT_BUILT_COMMANDS = ("play",)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -35,8 +35,6 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs one command; returns the exit status: 0, 1 when training failed, 2 for input that does not hold."""
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        if arguments and arguments[0] in NOT_BUILT_COMMANDS:
-            raise CommandError(f"The command {arguments[0]!r} is not built yet; available: {', '.join(COMMANDS)}.")
         options = _parser().parse_args(arguments)
         run: Callable[[argparse.Namespace], int] = options.run
         return run(options)

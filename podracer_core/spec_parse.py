@@ -102,16 +102,25 @@ def _with_defaults(data: Mapping[str, Any], entry: catalogue.CatalogueEntry | No
         filled["algorithms"] = data.get("algorithms", [{"name": "ppo"}])
     if isinstance(filled["algorithms"], list):
         parts = [_with_default_space(part, entry) for part in filled["algorithms"]]
-        filled["algorithms"] = [_with_image_defaults(part, entry) for part in parts]
+        pool = filled.get("pool")
+        free = not isinstance(pool, Mapping) or pool.get("num_envs", "auto") == "auto"
+        filled["algorithms"] = [_with_what_shows(part, entry, free=free) for part in parts]
     return filled
 
 
-def _with_image_defaults(part: Any, entry: catalogue.CatalogueEntry) -> Any:
-    """What only a started environment shows, that it observes images, is written down: not every process knows."""
+def _with_what_shows(part: Any, entry: catalogue.CatalogueEntry, *, free: bool) -> Any:
+    """What only a started environment shows, that it observes images and what a step costs, is written down: not every
+    process knows, and another machine may measure otherwise. free: whether the number of environments is left to us
+    """
     if not isinstance(part, Mapping) or not isinstance(part.get("search_space"), Mapping):
         return part
     name = part.get("name", "ppo")
-    values = catalogue.image_hyperparameters(entry, name) if isinstance(name, str) else {}
+    if not isinstance(name, str) or name not in ALGORITHMS:
+        return part
+    values = catalogue.image_hyperparameters(entry, name)
+    if free and entry.id not in catalogue.CATALOGUE:
+        values = {**catalogue.measured_hyperparameters(entry, name), **values}
+        values["num_envs"] = catalogue.suited_num_envs(entry, name)
     return {**part, "search_space": {**values, **part["search_space"]}}
 
 

@@ -19,6 +19,7 @@ from podracer_core.agents.exploration import Actions, BoxActions, DiscreteAction
 from podracer_core.agents.learner import State, check_finite, check_fits, check_num_envs, network_shape, step_env
 from podracer_core.agents.networks import Mlp, mlp_sizes, parameter_count
 from podracer_core.agents.normaliser import ObservationNormaliser
+from podracer_core.agents.precision import matmul_precision
 from podracer_core.agents.replay_buffer import Minibatch, ReplayBuffer
 from podracer_core.envs.vector_env import VectorEnv
 from podracer_core.hyperparameters import OffPolicyHyperparameters
@@ -181,9 +182,10 @@ class OffPolicy(ABC):
         drawn = drawn._replace(obs=self.see(drawn.obs), next_obs=self.see(drawn.next_obs))
         shape = (count, hp.batch_size, self.noise_dim)
         noises = torch.randn(shape, generator=self.generator, device=self.device)
-        for batch, noise in zip(drawn.parts(count), noises, strict=True):
-            self._latest = batch, noise
-            self._update(batch, noise)
+        with matmul_precision(hp.float32_matmul_precision):
+            for batch, noise in zip(drawn.parts(count), noises, strict=True):
+                self._latest = batch, noise
+                self._update(batch, noise)
 
     def see(self, obs: Tensor) -> Tensor:
         return self.normaliser.apply(obs) if self.normaliser else obs

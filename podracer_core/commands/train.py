@@ -75,7 +75,7 @@ def _plan(options: argparse.Namespace, directory: str) -> PodPlan:
     target = options.target_score
     if target is not None and entry.max_score is not None and target > entry.max_score:
         raise CommandError(f"--target-score {target:g} can never be met: {entry.id} gives at most {entry.max_score:g}.")
-    hyperparameters = _hyperparameters(options.algorithm, entry, options.set)
+    hyperparameters = _hyperparameters(options.algorithm, entry, options.set, free=options.num_envs is None)
     misfit = algorithm_problem(options.algorithm, entry.action_kind)
     if misfit:
         raise CommandError(f"The algorithm {misfit}.")
@@ -83,7 +83,7 @@ def _plan(options: argparse.Namespace, directory: str) -> PodPlan:
     blind = observation_problem(options.algorithm, hyperparameters.model_dump(), kind=space.kind, image=space.is_image)
     if blind:
         raise CommandError(f"{blind[0] or 'The algorithm'} {blind[1]}.")
-    num_envs = options.num_envs or catalogue.default_num_envs(entry.id, options.algorithm)
+    num_envs = options.num_envs or catalogue.suited_num_envs(entry, options.algorithm)
     if num_envs > 65_536:
         raise CommandError(f"--num-envs {num_envs} is too many; at most 65536.")
     check_threads(options.threads)
@@ -108,8 +108,13 @@ def _plan(options: argparse.Namespace, directory: str) -> PodPlan:
     )
 
 
-def _hyperparameters(algorithm: str, entry: catalogue.CatalogueEntry, assignments: list[str]) -> Hyperparameters:
-    """The environment's tuned values with `NAME=VALUE` assignments on top."""
+def _hyperparameters(
+    algorithm: str, entry: catalogue.CatalogueEntry, assignments: list[str], *, free: bool
+) -> Hyperparameters:
+    """The environment's tuned values with `NAME=VALUE` assignments on top.
+
+    free: whether the number of environments is left to us
+    """
     if algorithm not in ALGORITHMS:
         raise CommandError(f"Unknown algorithm {algorithm!r}; available: {', '.join(ALGORITHMS)}.")
     given: dict[str, Value] = {}
@@ -119,10 +124,9 @@ def _hyperparameters(algorithm: str, entry: catalogue.CatalogueEntry, assignment
             raise CommandError(f"--set takes NAME=VALUE, such as learning_rate=3e-4; got {assignment!r}.")
         given[name.strip()] = value.strip()
     try:
-        tuned = catalogue.default_hyperparameters(entry.id, algorithm) | catalogue.image_hyperparameters(
-            entry, algorithm
-        )
-        return complete(algorithm, tuned, given)
+        tuned = catalogue.default_hyperparameters(entry.id, algorithm)
+        measured = catalogue.measured_hyperparameters(entry, algorithm) if free else {}
+        return complete(algorithm, tuned, measured, catalogue.image_hyperparameters(entry, algorithm), given)
     except ValidationError as error:
         raise CommandError(_hyperparameter_problem(algorithm, error.errors()[0])) from None
 

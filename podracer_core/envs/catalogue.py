@@ -98,7 +98,7 @@ class CatalogueEntry(BaseModel):
     max_score: the highest return that an episode can give, or None where that is not known
     default_env_steps: bound of one training run
     default_round_env_steps: how long one pod of a tournament trains unless told otherwise
-    num_envs: environments a pod steps at once unless told otherwise
+    num_envs: environments a pod steps at once unless told otherwise; outside the catalogue, measured by `probe`
     defaults: tuned hyperparameters by algorithm, laid over the algorithm's own defaults
     """
 
@@ -530,6 +530,21 @@ def image_hyperparameters(entry: CatalogueEntry, algorithm: str) -> dict[str, fl
         {"norm_obs": False} if DEFAULTS.get(algorithm, {}).get("norm_obs") else {}
     )
     return unfit | IMAGE_DEFAULTS.get(algorithm, {})
+
+
+def suited_num_envs(entry: CatalogueEntry, algorithm: str) -> int:
+    """As `default_num_envs`, where `entry` says what was measured of an id outside the catalogue."""
+    if entry.id in CATALOGUE or algorithm in REPLAY_NUM_ENVS:
+        return default_num_envs(entry.id, algorithm)
+    return entry.num_envs
+
+
+def measured_hyperparameters(entry: CatalogueEntry, algorithm: str) -> dict[str, float | int | bool | str]:
+    """What follows from `suited_num_envs` where `entry` is outside the catalogue: batches of the same size."""
+    num_steps = DEFAULTS.get(algorithm, {}).get("num_steps")
+    if algorithm != "ppo" or entry.id in CATALOGUE or not num_steps:
+        return {}
+    return {"num_steps": int(num_steps) * DEFAULT_NUM_ENVS // entry.num_envs}
 
 
 def catalogue_list() -> list[CatalogueEntry]:

@@ -7,20 +7,28 @@ somebody's work of today, so that is remembered in memory only.
 
 import contextlib
 import json
+import math
 import os
+import statistics
 import subprocess
 import sys
+import time
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from pydantic import ValidationError
 
-from podracer_core.envs.catalogue import CatalogueEntry
+from podracer_core.envs.catalogue import DEFAULT_NUM_ENVS, CatalogueEntry
 from podracer_core.errors import EnvError, UnknownEnvironmentError, UnsupportedSpaceError
 
 TIMEOUT = 60.0
 """Seconds an environment may take to start; the slowest known (MuJoCo, first import) takes about 5."""
+
+MEASURE_SECONDS, MEASURE_STEPS = 0.2, 400
+VECTOR_STEP_SECONDS = 0.5e-3
+MOST_NUM_ENVS = 64
 
 _found: dict[str, CatalogueEntry] = {}
 _ERRORS = {error.__name__: error for error in (UnknownEnvironmentError, UnsupportedSpaceError)}
@@ -93,6 +101,36 @@ def _write(env_id: str, entry: CatalogueEntry) -> None:
             part.unlink(missing_ok=True)
 
 
+def seconds_per_step(env: Any) -> float | None:
+    """The median of some steps with random actions; None where they fail, which training will tell better."""
+    taken: list[float] = []
+    until = time.perf_counter() + MEASURE_SECONDS
+    try:
+        env.action_space.seed(0)
+        env.reset(seed=0)
+        while len(taken) < 3 or (len(taken) < MEASURE_STEPS and time.perf_counter() < until):
+            began = time.perf_counter()
+            _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+            taken.append(time.perf_counter() - began)
+            if terminated or truncated:
+                env.reset()
+    except Exception:  # an environment may raise anything
+        return None
+    return statistics.median(taken)
+
+
+def num_envs_for(step_seconds: float | None) -> int:
+    """So many that a step of all takes about VECTOR_STEP_SECONDS, what a learner adds to it being then a small part.
+
+    In powers of two, so that the machine's mood does not change it. Environments dearer than that are spread over
+    processes and get the fewest.
+    """
+    if not step_seconds:
+        return DEFAULT_NUM_ENVS
+    wanted = math.log2(VECTOR_STEP_SECONDS / step_seconds)
+    return int(2 ** min(max(round(wanted), math.log2(DEFAULT_NUM_ENVS)), math.log2(MOST_NUM_ENVS)))
+
+
 def main(env_id: str) -> None:
     """The subprocess."""
     import gymnasium
@@ -103,7 +141,8 @@ def main(env_id: str) -> None:
     lasting = env_id in gymnasium.registry or is_atari(env_id)
     try:
         env = start(registered_spec(env_id))
-        answer: dict[str, object] = {"entry": describe(env).model_dump(mode="json"), "lasting": lasting}
+        entry = describe(env).model_copy(update={"num_envs": num_envs_for(seconds_per_step(env))})
+        answer: dict[str, object] = {"entry": entry.model_dump(mode="json"), "lasting": lasting}
         env.close()
     except EnvError as error:
         answer = {"error": type(error).__name__, "text": str(error)}

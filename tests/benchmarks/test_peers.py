@@ -15,7 +15,7 @@ from benchmarks.peers.job import Job
 from benchmarks.peers.measure import turns
 from benchmarks.peers.page import page_text, write_page
 from benchmarks.peers.results import Results, contests, find, read
-from benchmarks.peers.targets import HOLDS, MISSES, NOT_MEASURED, interval, verdicts
+from benchmarks.peers.targets import ELSEWHERE, HOLDS, MISSES, NOT_MEASURED, interval, verdicts
 from benchmarks.peers.training import Evaluator, Training
 from benchmarks.peers.venvs import PARTICIPANTS, shortened
 
@@ -148,7 +148,8 @@ def test_a_seed_that_fails_fails_the_target() -> None:
 def test_what_nobody_measured_is_said_to_be_unmeasured() -> None:
     rows = verdicts([])
     assert len(rows) > 15
-    assert {row.verdict for row in rows} == {NOT_MEASURED}
+    assert {row.verdict for row in rows} == {NOT_MEASURED, ELSEWHERE}
+    assert [row.measured != "" for row in rows] == [row.verdict == ELSEWHERE for row in rows]
 
 
 def test_a_target_with_two_peers_needs_both_measured() -> None:

@@ -143,12 +143,20 @@ def test_bad_input_is_refused_in_a_sentence_before_anything_trains(
     assert_refused(subprocess.CompletedProcess([], returncode, stdout, stderr), sentence)
 
 
-@pytest.mark.parametrize("name", ["play"])
-def test_commands_to_come_are_refused_by_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_agent_plays_in_a_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     from podracer_core.__main__ import main
 
-    assert main([name, "x"]) == 2
-    assert f"{name!r} is not built yet" in capsys.readouterr().err
+    agent = str(tmp_path / "beginner.safetensors")  # which falls soon, for a window shows every step
+    assert main(["train", "--env", "CartPole-v1", "--env-steps", "64", "--out", agent, "--json"]) == 0
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["play", agent]) == 2
+    assert "no screen here to play on; `evaluate --render" in capfd.readouterr().err
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    assert main(["play", agent, "--episodes", "1"]) == 0
+    assert "episode 1: return " in capfd.readouterr().out
 
 
 def test_no_traceback_reaches_the_terminal_for_a_foreign_file(tmp_path: Path) -> None:

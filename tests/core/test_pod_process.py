@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from podracer_core.errors import DeviceUnavailableError, PodProcessLostError
@@ -18,6 +19,7 @@ from tests.core.making import make_plan
 
 LONG = 10**9
 LIMIT = 60.0
+MOST_BYTES_AT_REST = 450 * 1024**2
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +83,13 @@ def test_pods_run_one_after_another_in_the_same_process(warm: PodProcess, tmp_pa
         assert result_of(warm).outcome is Outcome.FINISHED
     assert warm.pid == pid
     assert warm.alive
+
+
+def test_a_process_at_rest_takes_little_memory(warm: PodProcess, tmp_path: Path) -> None:
+    warm.submit(make_plan(tmp_path))
+    assert result_of(warm).outcome is Outcome.FINISHED
+    assert warm.pid is not None
+    assert psutil.Process(warm.pid).memory_info().rss < MOST_BYTES_AT_REST
 
 
 def test_a_warm_process_begins_a_pod_at_once(warm: PodProcess, tmp_path: Path) -> None:

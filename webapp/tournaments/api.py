@@ -22,8 +22,17 @@ from podracer_core.errors import SpecError
 from podracer_core.sentences import sentence
 from podracer_core.spec import TournamentSpec
 from podracer_core.spec_parse import spec_parse_json, spec_parse_toml
-from webapp.tournaments import artefact_selectors, artefacts, curves, schemas, selectors, services, strict_json
-from webapp.tournaments.downloads import download
+from webapp.tournaments import (
+    artefact_selectors,
+    artefacts,
+    curves,
+    exporting,
+    schemas,
+    selectors,
+    services,
+    strict_json,
+)
+from webapp.tournaments.downloads import download, download_text
 from webapp.tournaments.errors import TournamentError
 from webapp.tournaments.models import Agent, Artefact, Tournament
 from webapp.tournaments.schemas import Limit, Offset
@@ -225,6 +234,18 @@ def _spec_read(request: HttpRequest) -> TournamentSpec | None:
 @api.get("/tournaments/{tournament_id}", response=_answers(schemas.TournamentOut, 404), summary="One tournament")
 def tournament(request: HttpRequest, tournament_id: str) -> HttpResponse:
     return _answer(selectors.tournament_get(_tournament_id(tournament_id)))
+
+
+@api.get(
+    "/tournaments/{tournament_id}/export",
+    summary="The whole tournament as one file",
+    openapi_extra={"responses": {200: {"content": {"application/json": {"schema": {"type": "object"}}}}}},
+)
+def tournament_export(request: HttpRequest, tournament_id: str) -> HttpResponseBase:
+    """Specification, agents with their lineage, scores and complete curves, leaderboard and events."""
+    number = _tournament_id(tournament_id)
+    pieces = exporting.tournament_json(number)
+    return download_text(request, pieces, filename=f"tournament-{number}.json", content_type="application/json")
 
 
 @api.patch(

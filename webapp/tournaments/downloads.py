@@ -2,10 +2,11 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
-from django.core.files.base import File
 from django.core.files.storage import default_storage
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified, StreamingHttpResponse
@@ -46,9 +47,33 @@ def download(
     headers["Content-Length"] = str(len(wanted))
     if request.method == "HEAD":
         return HttpResponse(status=status, headers=headers, content_type=content_type)
-    # An ASGI server would read a plain iterator whole before it sends the first byte.
-    chunks = _chunks_async(storage_name, wanted) if isinstance(request, ASGIRequest) else _chunks(storage_name, wanted)
+    chunks = _chunked(request, partial(default_storage.open, storage_name, "rb"), wanted)
     return StreamingHttpResponse(chunks, status=status, headers=headers, content_type=content_type)
+
+
+def download_text(
+    request: HttpRequest, pieces: Iterable[str], *, filename: str, content_type: str
+) -> StreamingHttpResponse:
+    """A text made on the way, as a file. It is whole before its first byte is sent: what fails, fails with a reason."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is sent
+    try:
+        for piece in pieces:
+            file.write(piece.encode())
+    except BaseException:
+        file.close()
+        raise
+    size = file.tell()
+    headers = {
+        "Content-Length": str(size),
+        "Content-Disposition": content_disposition_header(True, filename) or "attachment",
+    }
+    chunks = _chunked(request, lambda: file, range(size))
+    return StreamingHttpResponse(chunks, headers=headers, content_type=content_type)
+
+
+def _chunked(request: HttpRequest, opened: Callable[[], Any], part: range) -> Iterator[bytes] | AsyncIterator[bytes]:
+    """An ASGI server would read a plain iterator whole before it sends the first byte."""
+    return _chunks_async(opened, part) if isinstance(request, ASGIRequest) else _chunks(opened, part)
 
 
 def _not_modified(request: HttpRequest, etag: str) -> bool:
@@ -71,8 +96,8 @@ def _range(request: HttpRequest, size: int, etag: str) -> range | None:
     return part or None
 
 
-def _chunks(storage_name: str, part: range) -> Iterator[bytes]:
-    with default_storage.open(storage_name, "rb") as file:
+def _chunks(opened: Callable[[], Any], part: range) -> Iterator[bytes]:
+    with opened() as file:
         file.seek(part.start)
         left = len(part)
         while left and (chunk := _read(file, left)):
@@ -80,8 +105,8 @@ def _chunks(storage_name: str, part: range) -> Iterator[bytes]:
             yield chunk
 
 
-async def _chunks_async(storage_name: str, part: range) -> AsyncIterator[bytes]:
-    file = await asyncio.to_thread(default_storage.open, storage_name, "rb")
+async def _chunks_async(opened: Callable[[], Any], part: range) -> AsyncIterator[bytes]:
+    file = await asyncio.to_thread(opened)
     try:
         await asyncio.to_thread(file.seek, part.start)
         left = len(part)
@@ -92,6 +117,6 @@ async def _chunks_async(storage_name: str, part: range) -> AsyncIterator[bytes]:
         await asyncio.to_thread(file.close)
 
 
-def _read(file: File[Any], left: int) -> bytes:
+def _read(file: Any, left: int) -> bytes:
     data: bytes = file.read(min(CHUNK, left))
     return data

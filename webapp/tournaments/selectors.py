@@ -232,15 +232,15 @@ def event_list(tournament_id: int, *, limit: int = 100, offset: int = 0) -> Page
     """What happened, the newest first."""
     events = Event.objects.filter(tournament_id=tournament_id).select_related("agent").order_by("-pk")
     rows, count = _page(events, limit, offset)
-    return {"items": [_event(row) for row in rows], "count": count}
+    return {"items": [event_item(row) for row in rows], "count": count}
 
 
 def event_get(event_id: int) -> Item | None:
     row = Event.objects.select_related("agent").filter(pk=event_id).first()
-    return _event(row) if row else None
+    return event_item(row) if row else None
 
 
-def _event(row: Event) -> Item:
+def event_item(row: Event) -> Item:
     return {
         "id": str(row.pk),
         "at": _at(row.at),
