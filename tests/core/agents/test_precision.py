@@ -11,9 +11,16 @@ from podracer_core.hyperparameters import SACHyperparameters
 
 def test_what_was_in_effect_is_so_again_whatever_happens_inside() -> None:
     before = torch.get_float32_matmul_precision()
-    with pytest.raises(ZeroDivisionError), matmul_precision("medium"):
-        assert torch.get_float32_matmul_precision() == "medium"
-        raise ZeroDivisionError
+    seen = []
+
+    def fail() -> None:
+        with matmul_precision("medium"):
+            seen.append(torch.get_float32_matmul_precision())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert seen == ["medium"]
     assert torch.get_float32_matmul_precision() == before
 
 
