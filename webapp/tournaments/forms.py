@@ -108,7 +108,7 @@ class TournamentForm(forms.Form):
         help_text="Several with Ctrl or ⌘.",
         widget=forms.SelectMultiple(
             choices=[(name, name) for name in ALGORITHMS],
-            attrs={"size": min(len(ALGORITHMS), 6)},
+            attrs={"size": min(len(ALGORITHMS), 8)},
         ),
     )
     stop_score = _text("Target score", "Confirmed by 100 fresh episodes; empty: none.")
@@ -155,12 +155,19 @@ class TournamentForm(forms.Form):
     what = ("name", "env_id", "algorithms")
     sizes = ("stop_score", "pool_size", "round_env_steps", "leaderboard_size")
     stops = ("stop_pods", "stop_env_steps", "stop_hours", "stop_patience")
-    details = (
-        "mode", "fresh", "exploit", "crossover", "fuse", "continue_", "rerun", "parent_selection", "temperature",
-        "tournament_size", "fuse_parents", "survivors", "pods_per_agent", "reduction_factor", "rungs",
-        "score", "eval_episodes", "reevaluate", "max_per_ancestor", "round_seconds",
-        "num_envs", "device", "priority", "seed", "max_failures",
+    groups = (
+        (
+            "Where agents come from",
+            (
+                "mode", "fresh", "exploit", "crossover", "fuse", "continue_", "rerun", "parent_selection",
+                "temperature", "tournament_size", "fuse_parents", "survivors", "pods_per_agent", "reduction_factor",
+                "rungs",
+            ),
+        ),
+        ("How they are scored", ("score", "eval_episodes", "reevaluate", "max_per_ancestor")),
+        ("How they run", ("round_seconds", "num_envs", "device", "priority", "seed", "max_failures")),
     )  # fmt: skip
+    """What most people leave as it is, under headings."""
 
     def __init__(self, data: QueryDict | None = None, *, spec: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(data, initial=initial_of(spec) if spec else None, **kwargs)
@@ -233,12 +240,12 @@ class TournamentForm(forms.Form):
         return self.section(self.stops)
 
     @property
-    def detail_fields(self) -> list[forms.BoundField]:
-        return self.section(self.details)
+    def detail_groups(self) -> list[tuple[str, list[forms.BoundField]]]:
+        return [(heading, self.section(names)) for heading, names in self.groups]
 
     @property
     def details_have_errors(self) -> bool:
-        return any(name in self.errors for name in self.details)
+        return any(name in self.errors for _, names in self.groups for name in names)
 
 
 def field_of(dotted: str) -> str | None:
