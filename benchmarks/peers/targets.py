@@ -9,7 +9,7 @@ from benchmarks.peers.contests import BODIES, TARGETS
 from benchmarks.peers.results import Contest, Summary, find
 from benchmarks.peers.words import factor, number
 
-NOT_MEASURED, HOLDS, MISSES, ELSEWHERE = "not measured", "holds", "does not hold", "held elsewhere"
+NOT_MEASURED, HOLDS, MISSES, ELSEWHERE = "not measured", "holds", "does not hold", "measured elsewhere"
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ OTHERS = (
     ),
     ("Memory of a pod process at rest", "≤ 450 MiB", "`tests/core/test_pod_process.py`"),
 )
-"""Targets that no command here measures, with what holds them."""
+"""Targets that no command here measures, with what measures them."""
 
 
 def verdicts(known: Sequence[Contest]) -> list[Verdict]:
