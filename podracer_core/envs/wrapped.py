@@ -4,6 +4,7 @@ Only wrappers named in WRAPPERS are ever applied: a checkpoint may come from any
 files. An environment of one's own may bring others along: `gymnasium.register(..., additional_wrappers=...)`.
 """
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,6 +34,18 @@ class Wrapping(NamedTuple):
                 raise EnvError(f"The wrapper {wrapper['name']!r} is not one of {', '.join(WRAPPERS)}.")
             env = getattr(gymnasium.wrappers, wrapper["name"])(env, **wrapper["kwargs"])
         return env
+
+    def code(self, env_id: str) -> str:
+        """Lines of Python that make `env` of `gym`, for who has Gymnasium and no Podracer."""
+        lines = ["import ale_py", "gym.register_envs(ale_py)"] if is_atari(env_id) else []
+        lines.append(f"env = gym.make({_arguments([env_id], self.env_kwargs)})")
+        for wrapper in self.wrappers:
+            lines.append(f"env = gym.wrappers.{wrapper['name']}(env, {_arguments([], wrapper['kwargs'])})")
+        return "\n".join(lines)
+
+
+def _arguments(values: list[Any], named: Mapping[str, Any]) -> str:
+    return ", ".join([*map(json.dumps, values), *(f"{name}={value!r}" for name, value in named.items())])
 
 
 def is_atari(env_id: str) -> bool:

@@ -1,13 +1,14 @@
 """Numbers, times and small drawings as the pages show them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from podracer_core.envs.wrapped import wrapping_of
 from podracer_core.tournament import sentences
 from webapp.tournaments import selectors
 
@@ -93,6 +94,13 @@ def _share(value: float, low: float, high: float) -> float:
     if math.isinf(high - low):  # the distance between two numbers may be more than the largest one
         value, low, high = value / 2, low / 2, high / 2
     return (value - low) / (high - low)
+
+
+@register.simple_tag
+def environment_code(agent: Mapping[str, Any]) -> str:
+    """Lines of Python that make the environment as the agent saw it."""
+    env_id, frame_stack = agent["env_id"], int(agent["hyperparameters"].get("frame_stack", 1))
+    return wrapping_of(env_id, frame_stack).code(env_id)
 
 
 @register.simple_tag
