@@ -1,0 +1,70 @@
+"""Agents: what they are, how they learned, and their checkpoints."""
+
+import csv
+import io
+from typing import Literal
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from ninja import Router
+from ninja.params.functions import Query
+
+from podracer_core.errors import SpecError
+from webapp.tournaments import curves, schemas, selectors
+from webapp.tournaments.api import common
+from webapp.tournaments.downloads import download
+
+router = Router()
+
+
+@router.get("/agents/{agent_id}", response=common.answers(schemas.AgentOut, 404), summary="One agent")
+def agent(request: HttpRequest, agent_id: str) -> HttpResponse:
+    return common.answer(selectors.agent_get(common.agent_id(agent_id)))
+
+
+@router.get(
+    "/agents/{agent_id}/curve", response=common.answers(schemas.CurveOut, 404), summary="An agent's learning curve"
+)
+def curve(
+    request: HttpRequest,
+    agent_id: str,
+    points: int | Literal["all"] = Query(500, description="at most about so many, or all"),
+    origin: Literal["self", "ancestor"] = Query("self", alias="from", description="ancestor: with its line"),
+    format: Literal["json", "csv"] = "json",
+) -> HttpResponse:
+    """Columns of one length, downsampled keeping minima and maxima. CSV with ?format=csv or Accept: text/csv."""
+    if points != "all" and not 2 <= points <= 100_000:
+        raise SpecError([("points", f'give "all" or a whole number from 2 to 100000, got {points}')])
+    found = selectors.agent_curve(
+        common.agent_id(agent_id), points=None if points == "all" else points, from_ancestor=origin == "ancestor"
+    )
+    wants_csv = format == "csv" or request.headers.get("Accept", "").split(",")[0].strip() == "text/csv"
+    return _csv(found) if wants_csv else common.answer(found)
+
+
+def _csv(columns: curves.Curve) -> HttpResponse:
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return HttpResponse(text.getvalue(), content_type="text/csv; charset=utf-8")
+
+
+@router.api_operation(
+    ["GET", "HEAD"],
+    "/agents/{agent_id}/checkpoint",
+    response={404: schemas.Errors},
+    summary="Download the checkpoint",
+    openapi_extra=common.FILE,
+)
+def checkpoint(request: HttpRequest, agent_id: str) -> HttpResponseBase:
+    """A .safetensors file with its length, a strong ETag (SHA-256), Range and If-None-Match."""
+    found = selectors.checkpoint_get(common.agent_id(agent_id))
+    if found is None:
+        return common.refusal(
+            404, f"Agent {agent_id} has no checkpoint: its pod has not ended, or it ended without one."
+        )
+    try:
+        return download(request, found.pop("storage_name"), **found)
+    except FileNotFoundError:
+        return common.refusal(404, f"The checkpoint of agent {agent_id} is no longer in storage.")
