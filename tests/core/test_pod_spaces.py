@@ -18,7 +18,8 @@ from podracer_core.agents.learner import Learner
 from podracer_core.checkpoint import Agent, load_agent
 from podracer_core.envs import probe
 from podracer_core.envs.actions import NativeActions
-from podracer_core.envs.catalogue import CATALOGUE, ActionKind, environment_check
+from podracer_core.envs.catalogue import CATALOGUE, ActionKind
+from podracer_core.envs.known import environment_check
 from podracer_core.envs.registered import describe, start
 from podracer_core.envs.spaces import flatten_observation, make_single
 from podracer_core.hyperparameters import ACTION_KINDS, ALGORITHMS, algorithm_problem, batch_problem, complete

@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryD
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_safe
 
-from podracer_core.envs import catalogue
+from podracer_core.envs import catalogue, known
 from podracer_core.errors import PodracerError, SpecError
 from podracer_core.hyperparameters import ALGORITHMS, algorithm_problem, sees_images
 from podracer_core.spec import TournamentSpec
@@ -127,7 +127,7 @@ def environment_defaults(request: HttpRequest) -> JsonResponse:
     """What the form fills in for an environment, or the sentence that says why it cannot be used."""
     env_id = request.GET.get("env_id", "")[:200]
     try:
-        entry = catalogue.environment_check(env_id)
+        entry = known.environment_check(env_id)
         spec = spec_parse({"env_id": env_id})
     except PodracerError as error:
         message = error.errors[0][1] if isinstance(error, SpecError) else str(error)
