@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from podracer_core.checkpoint import Agent
 from podracer_core.envs.wrapped import is_atari, make_env
 from podracer_core.errors import CheckpointError, EnvError, EnvironmentCrashedError, PodracerError
 from podracer_core.limits import MOST_EPISODE_STEPS
+from podracer_core.player import Agent
 
 
 class Episode(NamedTuple):
