@@ -29,7 +29,7 @@ test-core: $(VENV)/.stamp-dev ## The tests of podracer_core: no web, no database
 lint: $(VENV)/.stamp-dev ## Style, types, who may import whom, containers
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
-	@$(VENV)/bin/mypy podracer_core workers webapp
+	@$(VENV)/bin/mypy podracer_core podracer_client workers webapp
 	@$(VENV)/bin/lint-imports
 	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
 	@$(VENV)/bin/hadolint Dockerfile
