@@ -1,4 +1,4 @@
-"""Podracer's client for programs: submit tournaments, watch them, fetch what they bring.
+"""Podracer's client for programs: submit tournaments, watch them, fetch what they bring::
 
     from podracer_client import Client
     client = Client()                                   # PODRACER_URL and PODRACER_TOKEN, or this machine's own

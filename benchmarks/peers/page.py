@@ -16,7 +16,7 @@ INTRODUCTION = """\
 # Benchmarks
 
 Podracer beside other libraries, on one machine, in turns. This page is written by `python -m benchmarks.peers table`
-from the raw results in [`benchmarks/results/`](../benchmarks/results); change nothing here by hand.
+from the raw results in `benchmarks/results/`; change nothing here by hand.
 
 How it is measured:
 
