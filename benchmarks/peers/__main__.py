@@ -157,7 +157,7 @@ def _parse() -> argparse.Namespace:
     population.add_argument("--seeds", type=int, default=5)
     population.add_argument("--cap", type=float, default=300.0, help="seconds of training at most")
     population.add_argument("--slots", type=int, default=2, help="agents trained at once, each on one thread")
-    population.add_argument("--minutes", type=float, default=600.0, help="no further run begins after so many")
+    population.add_argument("--minutes", type=float, default=600.0, help="no further seed begins after so many")
     population.add_argument("--fresh", action="store_true", help="begin new files in place of going on with old ones")
     table = commands.add_parser("table", help="write docs/benchmarks.md from what was measured")
     table.add_argument("--page", type=Path, default=REPOSITORY / "docs" / "benchmarks.md")

@@ -45,7 +45,7 @@ class Asked:
 
 
 def measure_populations(asked: Asked, *, home: Path, out: Path, minutes: float, fresh: bool = False) -> list[Path]:
-    """The files with the results. No further run begins once `minutes` are over; `fresh`: begin new files."""
+    """The files with the results. No further seed begins once `minutes` are over; `fresh`: begin new files."""
     pythons, broken = pythons_of(SEARCHERS, asked.names, home)
     out.mkdir(parents=True, exist_ok=True)
     files = {env_id: _file(asked, env_id, out, fresh=fresh) for env_id in asked.environments}
@@ -54,13 +54,15 @@ def measure_populations(asked: Asked, *, home: Path, out: Path, minutes: float, 
             write_line(path, header(SEARCHERS, pythons, broken))
     deadline = monotonic() + 60 * minutes
     names = [name for name in asked.names if name in pythons]
+    begun: set[tuple[int, str]] = set()
     for seed, env_id, name in order(names, asked.environments, asked.seeds):
         participant, path = SEARCHERS[name], files[env_id]
         if (name, seed) in done(path):
             continue
-        if monotonic() > deadline:
-            print(f"{minutes:g} minutes are over; seed {seed} of {name} on {env_id} is left out, and what follows")
+        if monotonic() > deadline and (seed, env_id) not in begun:
+            print(f"{minutes:g} minutes are over; seed {seed} on {env_id} is left out, and what follows")
             break
+        begun.add((seed, env_id))
         job = asked.job(participant, env_id, seed)
         record = {"participant": name, "round": seed, "job": json.loads(job.dump()), **_circumstances()}
         answer = run(participant, pythons[name], job)

@@ -151,6 +151,12 @@ def test_a_later_call_runs_only_what_is_missing_or_failed(tmp_path: Path, monkey
     assert done(path) == {(name, seed) for name in asked.names for seed in (1, 2)}
 
 
+def test_no_seed_begins_after_its_time(tmp_path: Path) -> None:
+    asked = Asked(["CartPole-v1"], ["asynchronous"], seeds=1, cap=300.0)
+    (path,) = measure_populations(asked, home=tmp_path, out=tmp_path, minutes=0)
+    assert done(path) == set()
+
+
 def test_a_line_that_was_cut_off_is_dropped_before_the_next(tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
     write_line(path, {"a": 1})

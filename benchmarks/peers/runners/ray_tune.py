@@ -1,10 +1,11 @@
 """Ray Tune's PBT over RLlib's PPO (new stack), one trial a slot, each in one process of one thread.
 
 PBT as in Ray's own example of it with RLlib's PPO, ray/tune/examples/pbt_ppo_example.py: every 120 s, by
-time_total_s, a quarter of the values drawn anew, actors reused where RLlib lets them be. What is searched starts from
-draws, as in RLlib's search over MuJoCo's bodies (rllib/tuned_examples/ppo/benchmark_ppo_mujoco_pb2.py). PPO's other
-settings are those of RLlib's examples, rllib/examples/algorithms/ppo: cartpole_ppo.py, pendulum_ppo.py,
-mujoco_ppo.py; but two layers of 64 as for everyone.
+time_total_s, a quarter of the values drawn anew; but actors are not reused, for RLlib's cannot be (they have no
+reset_config), and Tune gives up a trial that tries. What is searched starts from draws, as in RLlib's search over
+MuJoCo's bodies (rllib/tuned_examples/ppo/benchmark_ppo_mujoco_pb2.py). PPO's other settings are those of RLlib's
+examples, rllib/examples/algorithms/ppo: cartpole_ppo.py, pendulum_ppo.py, mujoco_ppo.py; but two layers of 64 as for
+everyone.
 """
 
 import logging
@@ -85,7 +86,6 @@ def _tuner(job: Job, folder: str, tally: Tally) -> tune.Tuner:
             num_samples=job.slots,
             metric="env_runners/episode_return_mean",
             mode="max",
-            reuse_actors=True,
         ),
         run_config=tune.RunConfig(storage_path=folder, stop=_Stop(tally), verbose=0),
     )
