@@ -27,11 +27,10 @@ LOOK_SECONDS = 10.0
 class Report:
     """What one slot did since its last one.
 
-    slot: any name; at: seconds on its clock; env_steps: trained; score: of a look, or None
+    at: seconds on its clock; env_steps: trained; score: of a look, or None
     training, evaluating: seconds of its clock; evaluating: by the peer itself
     """
 
-    slot: str
     at: float
     env_steps: int
     training: float
@@ -109,7 +108,6 @@ class Tally:
     evaluating: float = 0.0
     looks: list[tuple[float, int, float]] = field(default_factory=list)
     reached: tuple[float, int, float] | None = None
-    _slots: dict[str, float] = field(default_factory=dict)
 
     def add(self, report: Report) -> bool:
         """Returns `over`."""
@@ -117,7 +115,6 @@ class Tally:
         self.env_steps += report.env_steps
         self.training += report.training
         self.evaluating += report.evaluating
-        self._slots[report.slot] = report.at
         if report.score is not None:
             self._look(report.at, report.score)
         return self.over

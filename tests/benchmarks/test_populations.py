@@ -73,9 +73,9 @@ def tally(**job: Any) -> Tally:
 
 def test_a_run_is_over_once_the_target_is_reached_and_env_steps_enough_to_compare_are_trained() -> None:
     account = tally()
-    assert not account.add(Report("a", 5.0, 400, training=5.0, score=480.0))
-    assert not account.add(Report("b", 6.0, 500, training=6.0))
-    assert account.add(Report("a", 7.0, 100, training=2.0, score=300.0))
+    assert not account.add(Report(5.0, 400, training=5.0, score=480.0))
+    assert not account.add(Report(6.0, 500, training=6.0))
+    assert account.add(Report(7.0, 100, training=2.0, score=300.0))
     found = account.result()
     assert (found["reached_target"], found["seconds"], found["env_steps"], found["score"]) == (True, 5.0, 400, 480.0)
     assert (found["total_seconds"], found["total_env_steps"]) == (7.0, 1_000)
@@ -84,8 +84,8 @@ def test_a_run_is_over_once_the_target_is_reached_and_env_steps_enough_to_compar
 
 def test_a_run_is_over_at_its_cap_and_says_the_best_that_it_had() -> None:
     account = tally(cap=10.0)
-    assert not account.add(Report("a", 4.0, 400, training=4.0, score=200.0))
-    assert account.add(Report("a", 10.5, 400, training=6.0, evaluating=0.5, score=100.0))
+    assert not account.add(Report(4.0, 400, training=4.0, score=200.0))
+    assert account.add(Report(10.5, 400, training=6.0, evaluating=0.5, score=100.0))
     found = account.result(agents=2)
     assert (found["reached_target"], found["seconds"], found["score"], found["agents"]) == (False, 10.5, 200.0, 2)
     assert found["looks"] == [(4.0, 400, 200.0)]
@@ -93,7 +93,7 @@ def test_a_run_is_over_at_its_cap_and_says_the_best_that_it_had() -> None:
 
 def test_a_target_met_after_the_cap_is_missed() -> None:
     account = tally(cap=10.0)
-    account.add(Report("a", 10.5, 400, training=6.0, score=480.0))
+    account.add(Report(10.5, 400, training=6.0, score=480.0))
     assert not account.result()["reached_target"]
 
 

@@ -124,7 +124,7 @@ class _Evolution:
         return False
 
     def _report(self, env_steps: int = 0, **rest: Any) -> bool:
-        return self._tally.add(Report("process", self._clock.seconds, env_steps, **{"training": 0.0} | rest))
+        return self._tally.add(Report(self._clock.seconds, env_steps, **{"training": 0.0} | rest))
 
 
 def _searched(job: Job) -> HyperparameterConfig:

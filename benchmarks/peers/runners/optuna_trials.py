@@ -80,7 +80,7 @@ def _study(job: Job, folder: str, number: int) -> optuna.Study:
 
 
 def _slot(job: Job, folder: str, number: int, began: float, send: Send, stopped: Callable[[], bool]) -> None:
-    clock, account = SlotClock(began), _Account(send, str(number), Milestone((job.env_steps or 0) / job.slots))
+    clock, account = SlotClock(began), _Account(send, Milestone((job.env_steps or 0) / job.slots))
 
     def objective(trial: optuna.Trial) -> float:
         if stopped():
@@ -96,7 +96,6 @@ class _Account:
     """What a slot's trials report to. env_steps: of all of them"""
 
     send: Send
-    slot: str
     milestone: Milestone
     env_steps: int = 0
 
@@ -138,7 +137,7 @@ class _Trial:
         score = self._looks.look(steps, self._evaluate, now=now or passed)
         self._score = self._score if score is None else score
         self._at = self._clock.seconds
-        account.send(Report(account.slot, self._at, steps - self._reported, training=took, score=score))
+        account.send(Report(self._at, steps - self._reported, training=took, score=score))
         self._reported = steps
 
     def episode(self, value: float) -> None:

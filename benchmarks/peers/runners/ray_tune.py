@@ -127,7 +127,7 @@ class _Stop(tune.Stopper):
         self._tally = tally
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
-        return self._tally.add(Report(slot=trial_id, **result["report"]))
+        return self._tally.add(Report(**result["report"]))
 
     def stop_all(self) -> bool:
         return self._tally.over
