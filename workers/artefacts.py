@@ -123,8 +123,10 @@ class Making:
             storage.fetch(name, self.folder / f"agent-{number}.safetensors")
             for number, name in enumerate(self.claim.checkpoint_files)
         ]
-        if not all(path.exists() for path in checkpoints):
-            return {"error": f"The checkpoint{' of a member' if self.is_ensemble else ''} is no longer in storage."}
+        for number, path in enumerate(checkpoints):
+            if not path.exists():
+                whose = f" of {self.claim.job['lineage']['parents'][number]}" if self.is_ensemble else ""
+                return {"error": f"The checkpoint{whose} is no longer in storage."}
         child = self._launch(checkpoints)
         lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         reader = threading.Thread(target=_read, args=(child, lines), daemon=True)

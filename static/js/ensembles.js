@@ -64,7 +64,7 @@ export class Ensembles {
       h("div", { class: "grow" }, h("a", { class: "strong", href: `/agents/${agent}/` }, name),
         h("div", { class: "sub" }, `of ${members.map((member) => member.name).join(" ")}`)),
       failed
-        ? [button("retry", "Try again", "Try again to make"), button("remove", "Remove", "Remove"),
+        ? [h("div", {}, button("retry", "Try again", "Try again to make"), button("remove", "Remove", "Remove")),
           h("div", { class: "reason FAILED" }, reason)]
         : h("div", { class: "making" }, STATES[status], h("progress", { "aria-label": name })));
   }

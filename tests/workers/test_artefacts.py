@@ -273,7 +273,8 @@ def test_an_ensemble_is_filmed_like_any_agent(maker: ArtefactMaker, tmp_path: Pa
 def test_a_member_that_storage_has_lost_is_a_reason(maker: ArtefactMaker, tmp_path: Path) -> None:
     tournament = board_of_three(tmp_path)
     ensembles.ensemble_request(tournament_id=tournament.pk, size=2)
-    default_storage.delete(Agent.objects.get(score=110).checkpoint_file)
+    lost = Agent.objects.get(score=110)
+    default_storage.delete(lost.checkpoint_file)
     maker.work()
-    assert (only().status, only().reason) == ("FAILED", "The checkpoint of a member is no longer in storage.")
+    assert (only().status, only().reason) == ("FAILED", f"The checkpoint of {lost.name} is no longer in storage.")
     assert tournament.events.filter(kind="ensemble_failed").exists()
