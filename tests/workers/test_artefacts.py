@@ -230,7 +230,7 @@ def board_of_three(folder: Path) -> Tournament:
     return tournament
 
 
-def test_an_ensemble_is_stored_scored_and_plays(maker: ArtefactMaker, tmp_path: Path) -> None:
+def test_an_ensemble_is_stored_scored_plays_and_is_filmed(maker: ArtefactMaker, tmp_path: Path) -> None:
     tournament = board_of_three(tmp_path)
     ensembles.ensemble_request(tournament_id=tournament.pk, size=3)
     assert maker.work() == 1
@@ -257,17 +257,11 @@ def test_an_ensemble_is_stored_scored_and_plays(maker: ArtefactMaker, tmp_path: 
     played = [one.episodic_return for one in play_episodes(agent, 10, row.seed)]
     assert row.returns == played, "five episodes twice, as its members had"
     assert row.score == agent.metadata["score"]["score"] == np.mean(played)
-    assert list((tmp_path / "pods").iterdir()) == []
-
-
-def test_an_ensemble_is_filmed_like_any_agent(maker: ArtefactMaker, tmp_path: Path) -> None:
-    tournament = board_of_three(tmp_path)
-    row = ensembles.ensemble_request(tournament_id=tournament.pk, size=2)
-    maker.work()
     ask(row, "best")
     maker.work()
     video = row.artefacts.get(kind="replay")
     assert video.status == "FINISHED", video.reason
+    assert list((tmp_path / "pods").iterdir()) == []
 
 
 def test_a_member_that_storage_has_lost_is_a_reason(maker: ArtefactMaker, tmp_path: Path) -> None:

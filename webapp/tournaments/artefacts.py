@@ -68,8 +68,8 @@ def artefact_request(*, agent_id: int, kind: str, name: str) -> None:
         field = "format" if kind == Artefact.Kind.EXPORT else "episode"
         raise SpecError([(field, f"there is no {name!r}; there are {', '.join(names)}")])
     agent = Agent.every.get(pk=agent_id)
-    if kind == Artefact.Kind.EXPORT and agent.kind == Agent.Kind.ENSEMBLE:
-        raise TournamentError(f"{agent.name} is an ensemble, which no export can hold; each of its members can be one.")
+    if agent.kind == Agent.Kind.ENSEMBLE:
+        _ensemble_check(agent, kind)
     if not agent.checkpoint_file:
         raise TournamentError(f"Agent {agent.name} has no checkpoint: its pod has not ended, or it ended without one.")
     with transaction.atomic():
@@ -82,6 +82,14 @@ def artefact_request(*, agent_id: int, kind: str, name: str) -> None:
         artefact.requested_at, artefact.finished_at = clock.database_now(), None
         artefact.save()
         dispatch.ring_artefacts()
+
+
+def _ensemble_check(agent: Agent, kind: str) -> None:
+    """Raises TournamentError for what cannot be made of an ensemble, or not yet."""
+    if kind == Artefact.Kind.EXPORT:
+        raise TournamentError(f"{agent.name} is an ensemble and cannot be exported; each of its members can.")
+    if not agent.checkpoint_file:
+        raise TournamentError(f"{agent.name} has no checkpoint: it is not made yet, or could not be.")
 
 
 def _again(artefact: Artefact) -> bool:

@@ -138,10 +138,12 @@ def test_its_checkpoint_and_page_are_an_agents(api: Client) -> None:
 
 def test_it_can_be_filmed_and_says_that_it_cannot_be_exported(api: Client) -> None:
     agent = ask(making.board(90, 70), 2)
+    early = refused(post(api, f"/api/agents/{agent.pk}/replays", {"episode": "best"}), 409)
+    assert early[""] == "ens-1 has no checkpoint: it is not made yet, or could not be."
     finish(claim())
     assert post(api, f"/api/agents/{agent.pk}/replays", {"episode": "best"}).status_code == 202
     said = refused(post(api, f"/api/agents/{agent.pk}/exports", {"format": "onnx"}), 409)
-    assert said[""] == "ens-1 is an ensemble, which no export can hold; each of its members can be one."
+    assert said[""] == "ens-1 is an ensemble and cannot be exported; each of its members can."
 
 
 def test_asking_again_for_the_same_agents_answers_the_same_ensemble(api: Client) -> None:
