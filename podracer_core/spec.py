@@ -34,6 +34,9 @@ DEFAULT_STOP_PODS = 50
 
 MAX_NUM_ENVS = 65_536
 
+MAX_ENSEMBLE = 64
+"""Members: each plays every step, and one file holds them all."""
+
 STRATEGIES = ("fresh", "exploit", "crossover", "fuse", "continue", "rerun")
 """Where a new agent may come from, see tournament.strategies."""
 
@@ -159,6 +162,17 @@ class LeaderboardSpec(_Part):
         0.5, gt=0, le=1, description="share of the places that one founder's line may have"
     )
     reevaluate: bool = Field(True, description="whoever would enter plays as many episodes again, on fresh seeds")
+    ensemble: Whole = Field(0, description="agents that are made one policy when it has finished; 0 for none")
+
+    @model_validator(mode="after")
+    def _ensemble_holds(self) -> Self:
+        most = min(self.size, MAX_ENSEMBLE)
+        if self.ensemble and not 2 <= self.ensemble <= most:
+            range_ = f"2 to {most}" if most > 2 else "2"
+            here = f", {range_} here" if most >= 2 else "; the leaderboard has one place"
+            text = f"0 for none, or how many agents of the leaderboard{here}; got {self.ensemble}"
+            raise SpecError([("ensemble", text)])
+        return self
 
 
 class GeneratorSpec(_Part):

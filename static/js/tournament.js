@@ -4,6 +4,7 @@ import { call } from "./api.js";
 import { controlsStart } from "./controls.js";
 import { Curves } from "./curves.js";
 import { $, $$, json, setText } from "./dom.js";
+import { Ensembles } from "./ensembles.js";
 import { Pods } from "./pods.js";
 import { LiveSocket } from "./socket.js";
 import { Store } from "./store.js";
@@ -18,7 +19,8 @@ window.podracer = { latencies: [] };
 
 const store = new Store(json("snapshot"));
 const curves = new Curves($("[data-plot]"), store, json("figure"));
-const board = new Board($("[data-board]"), $("[data-board-empty]"), (agent) => curves.highlight(agent));
+const board = new Board($("[data-board]"), $("[data-board-empty]"), (agents) => curves.highlight(agents));
+const ensembles = new Ensembles($("[data-ensemble]"), $("[data-making]"), `/api/tournaments/${store.tournament.id}`);
 const pods = new Pods($("[data-pod-rows]"), $("[data-pods-empty]"), $("[data-pods-all]"));
 const events = new Events($("[data-events]"), $("[data-events-all]"));
 const banner = $("[data-connection]");
@@ -52,6 +54,7 @@ function show() {
     curvesShow();
   }
   if (dirty.has("leaderboard") || dirty.has("tournament")) board.render(store.leaderboard, store.tournament);
+  if (dirty.has("leaderboard")) ensembles.render(store);
   if (["pods", "leaderboard", "tournament"].some((part) => dirty.has(part))) pods.render(store);
   if (dirty.has("events")) events.render(store.events);
   dirty.clear();
@@ -86,7 +89,7 @@ async function lineageFollow() {
 }
 
 function championColor() {
-  const item = store.leaderboard[0];
+  const [item] = store.ranked;
   if (item) $("[data-legend-champion]").className = `c${item.color % 12}`;
 }
 
