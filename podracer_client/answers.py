@@ -52,13 +52,16 @@ class Tournament(TypedDict):
 
 
 class Entry(TypedDict):
-    """A place on the leaderboard; `beats_next` is the probability that it is better than the next one."""
+    """A place on the leaderboard; `beats_next` is the probability that it is better than the next agent.
 
-    rank: int
+    `kind` is agent or ensemble; an ensemble has neither rank nor colour, and its members as parents.
+    """
+
+    rank: int | None
     rank_change: int | None
     agent: str
     name: str
-    color: int
+    color: int | None
     kind: str
     algorithm: str
     score: float
@@ -135,6 +138,32 @@ class Checkpoint(TypedDict):
     filename: str
 
 
+class Member(AgentName):
+    """An agent of an ensemble."""
+
+    color: int | None
+    algorithm: str
+    rank: int | None
+    score: float | None
+    score_low: float | None
+    score_high: float | None
+
+
+class Ensemble(TypedDict):
+    """`status`: QUEUED, RUNNING, FINISHED or FAILED, for a `reason`; `members`: the best first."""
+
+    agent: str
+    name: str
+    status: str
+    progress: float
+    reason: str
+    members: list[AgentName]
+    score: float | None
+    score_low: float | None
+    score_high: float | None
+    episodes: int
+
+
 class LogLine(TypedDict):
     at: str
     level: str
@@ -142,17 +171,21 @@ class LogLine(TypedDict):
 
 
 class Agent(TypedDict):
-    """`ancestry` is the line that its weights come down, the eldest first, itself last."""
+    """`ancestry` is the line that its weights come down, the eldest first, itself last.
+
+    An ensemble has `members` and no pod.
+    """
 
     id: str
     name: str
+    kind: str
     tournament: str
     tournament_name: str
     env_id: str
     algorithm: str
     color: int | None
     hyperparameters: dict[str, Value]
-    num_envs: int
+    num_envs: int | None
     seed: int
     strategy: str
     origin: str
@@ -174,7 +207,9 @@ class Agent(TypedDict):
     env_steps: int
     total_env_steps: int
     seconds: float
-    pod: str
+    pod: str | None
+    members: list[Member]
+    beats_best_member: float | None
     checkpoint: Checkpoint | None
     log: list[LogLine]
 

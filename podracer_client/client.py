@@ -9,7 +9,7 @@ from typing import Any, Literal, Unpack, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from podracer_client import live
-from podracer_client.answers import ENDED, Agent, Curve, Entry, Event, Export, Message, Patch, Pod, Tournament
+from podracer_client.answers import ENDED, Agent, Curve, Ensemble, Entry, Event, Export, Message, Patch, Pod, Tournament
 from podracer_client.errors import ClientError
 from podracer_client.transport import Http
 
@@ -93,6 +93,14 @@ class Client:
     def events(self, tournament_id: str) -> Iterator[Event]:
         """The newest first."""
         return cast(Iterator[Event], self._pages(f"/tournaments/{_id(tournament_id)}/events"))
+
+    def make_ensemble(self, tournament_id: str, size: int) -> Ensemble:
+        """Have a worker make the best `size` agents one policy; `ensembles` tells how far it is."""
+        body = json.dumps({"size": size}).encode()
+        return cast(Ensemble, self._http.json("POST", f"/tournaments/{_id(tournament_id)}/ensembles", body))
+
+    def ensembles(self, tournament_id: str) -> list[Ensemble]:
+        return cast(list[Ensemble], list(self._pages(f"/tournaments/{_id(tournament_id)}/ensembles")))
 
     def wait(self, tournament_id: str, timeout: float | None = None) -> Tournament:
         """Returns the tournament once it has ended. Raises TimeoutError after `timeout` seconds."""

@@ -139,7 +139,7 @@ def _leaderboard(rows: list[Entry]) -> list[str]:
         score = _number(row["score"])
         if row["score_low"] is not None and row["score_high"] is not None:
             score += f" ({_number(row['score_low'])} to {_number(row['score_high'])})"
-        lines.append(f"{row['rank']:>4}  {row['name']:8} {score:>26}  {sure:>10}  {row['algorithm']:9} {origin}")
+        lines.append(f"{row['rank'] or '':>4}  {row['name']:8} {score:>26}  {sure:>10}  {row['algorithm']:9} {origin}")
     if len(rows) > MOST_ROWS:
         lines.append(f"      and {len(rows) - MOST_ROWS} more")
     return lines

@@ -14,6 +14,7 @@ PAIRS = {
     "Pod": "PodOut",
     "Event": "EventOut",
     "Agent": "AgentOut",
+    "Ensemble": "EnsembleOut",
     "Export": "ExportOut",
 }
 
