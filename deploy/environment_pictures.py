@@ -29,7 +29,7 @@ STEPS = {
     "CarRacing-v3": 70,
     "CartPole-v1": 14,
     "LunarLander-v3": 55,
-    "LunarLanderContinuous-v3": 35,
+    "LunarLanderContinuous-v3": 12,
     "MountainCar-v0": 50,
     "MountainCarContinuous-v0": 90,
     "Pendulum-v1": 30,

@@ -17,7 +17,7 @@ Status = Tournament.Status
 
 def tournament_create(*, owner: User, spec: TournamentSpec, start: bool) -> Tournament:
     """Store a tournament as a draft, and start it if asked. Raises SpecError for a device that no worker has."""
-    _device_check(spec)
+    device_check(spec)
     with transaction.atomic():
         tournament = Tournament.objects.create(
             owner=owner,
@@ -33,7 +33,8 @@ def tournament_create(*, owner: User, spec: TournamentSpec, start: bool) -> Tour
     return tournament
 
 
-def _device_check(spec: TournamentSpec) -> None:
+def device_check(spec: TournamentSpec) -> None:
+    """Raises SpecError for a device that no worker has."""
     if spec.pool.device != Pod.DeviceKind.CUDA:
         return
     online = Worker.objects.filter(seen_at__gt=Now() - 3 * orchestrator.LEASE)
