@@ -42,8 +42,9 @@ export class Check {
     try {
       const body = new FormData(this.form);
       const response = await fetch(this.form.dataset.check, { method: "POST", body, signal: running.signal });
-      if (response.redirected || !response.ok) throw new TypeError(`answered ${response.status}`);
-      this.show(await response.json(), rows);
+      if (response.redirected) setText(this.status, "Not checked: you are signed out. Reload the page to sign in again.");
+      else if (response.ok) this.show(await response.json(), rows);
+      else setText(this.status, `Not checked: the server answered ${response.status}.`);
     } catch (error) {
       if (error.name !== "AbortError") setText(this.status, "Not checked: the server does not answer.");
     }

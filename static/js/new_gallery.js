@@ -45,7 +45,9 @@ export function galleryStart(environment, choose) {
   environment.addEventListener("keydown", (event) => {
     if (event.key !== "ArrowDown" || !shown().length) return;
     event.preventDefault();
-    radio(shown().find((item) => item === card()) ?? shown()[0]).focus();
+    const next = card() && shown().includes(card()) ? card() : shown()[0];
+    if (typed && !card()) pick(next); // else the half-typed id would be looked up
+    radio(next).focus();
   });
   gallery.addEventListener("change", (event) => pick(event.target.closest(".env")));
   gallery.addEventListener("keydown", (event) => {

@@ -72,7 +72,7 @@ def estimate_of(spec: TournamentSpec, paces: Mapping[str, Pace], room: Room) -> 
         )
     pods, per_pod = pods_expected(spec), sum(pod_seconds(spec, paces[name]) for name in names) / len(names)
     count = sum(paces[name].pods for name in names)
-    why = f"A pod takes {roughly(per_pod)}, as {count:,} earlier pod{'s' * (count != 1)} did here."
+    why = f"A pod takes about {length_of(per_pod)}, at the pace of {count:,} earlier pod{'s' * (count != 1)} here."
     if pods is None or not room.slots:
         return Estimate(None, why)
     return Estimate(math.ceil(pods / min(spec.pool.size, room.slots)) * per_pod, why)
@@ -132,7 +132,7 @@ def ends(spec: TournamentSpec) -> str:
     rules = [
         stop.score is not None
         and f"a score of {sentences.number(stop.score)} that {CONFIRM_EPISODES} further episodes confirm",
-        stop.pods is not None and f"{stop.pods:,} pods",
+        stop.pods is not None and f"{stop.pods:,} pod{'s' * (stop.pods != 1)}",
         stop.env_steps is not None and f"{stop.env_steps:,} env steps",
         stop.hours is not None and length_of(stop.hours * 3600),
         stop.patience is not None and f"{stop.patience:,} pods in a row without a new best",
@@ -148,7 +148,3 @@ def length_of(seconds: float) -> str:
             count = max(1, round(seconds / size))
             return f"{count} {unit}{'s' * (count != 1)}"
     return f"{round(seconds / 86400):,} days"
-
-
-def roughly(seconds: float) -> str:
-    return f"about {length_of(seconds)}"

@@ -183,7 +183,7 @@ class TournamentForm(forms.Form):
 
     def _say_space(self) -> None:
         if any(row.errors for row in self.rows) or self.space_errors:
-            self.add_error(None, "The search space does not hold; see below.")
+            self.add_error(None, "The search space does not hold: its rows say why.")
 
     def add_spec_errors(self, error: SpecError) -> None:
         """Put each error beside the field that it is about."""
