@@ -55,7 +55,4 @@ export function galleryStart(environment, choose) {
     event.preventDefault(); // it would send the form
     pick(event.target.closest(".env"));
   });
-  // Without scrolling to it: the page has only just come.
-  for (const item of cards) item.hidden = Boolean(family) && item.dataset.family !== family;
-  for (const chip of chips) chip.setAttribute("aria-pressed", String(chip.dataset.family === family));
 }

@@ -16,8 +16,7 @@ export class Rows {
     this.defaults = [];
     this.suggestions = {};
     this.draw();
-    body.addEventListener("input", (event) => this.drawRow(event.target.closest("tr")));
-    body.addEventListener("change", (event) => this.changed(event.target));
+    body.addEventListener("input", (event) => this.edited(event.target));
   }
 
   // What an environment's defaults say of its search spaces.
@@ -59,18 +58,19 @@ export class Rows {
     return [...this.body.children].filter((row) => field(row, "name").value.trim() || field(row, "values").value.trim());
   }
 
-  changed(target) {
+  edited(target) {
     const row = target.closest("tr");
-    if (target.name === "space-name" && !field(row, "values").value.trim()) this.suggest(row);
+    if (target.name === "space-name") this.suggest(row);
     this.drawRow(row);
   }
 
   // A hyperparameter that was only named is searched around its tuned value.
   suggest(row) {
     const found = this.suggestions[field(row, "algorithm").value]?.[field(row, "name").value.trim()];
-    if (!found) return;
+    const values = field(row, "values").value.trim();
+    if (!found || (values && values !== row.dataset.suggested)) return;
     field(row, "kind").value = found.kind;
-    field(row, "values").value = found.values;
+    field(row, "values").value = row.dataset.suggested = found.values;
   }
 
   draw() {
@@ -84,7 +84,8 @@ export class Rows {
     field(row, "name").setAttribute("list", `hyperparameters-${algorithm}`);
     field(row, "values").placeholder = PLACEHOLDERS[kind];
     $("[data-remove-row]", row).setAttribute("aria-label", `Remove ${name || "this row"}`);
-    setText($("[data-meaning]", row), meaning ? `${meaning.about}; ${meaning.bounds}${tuned && `, tuned ${tuned}`}.` : "");
+    const said = [meaning?.about, meaning?.bounds].filter(Boolean).join("; ");
+    setText($("[data-meaning]", row), said && `${said}${tuned && `, tuned ${tuned}`}.`);
     const picture = distribution(kind, field(row, "values").value, tuned);
     $("[data-picture]", row).replaceChildren(...(picture ? [picture] : []));
   }

@@ -68,6 +68,11 @@ def families(
     return [(kind, title, of_kind) for kind, title in FAMILIES.items() if (of_kind := list(_of(cards, kind)))]
 
 
+def family_of(env_id: str, found: Sequence[tuple[str, str, list[Card]]]) -> str:
+    """The slug of the family that an environment's card is in, "" where it has none."""
+    return next((slug for slug, _, cards in found if any(card.id == env_id for card in cards)), "")
+
+
 def chosen(env_id: str) -> tuple[Card, str]:
     """The card of what the form names, and a sentence about it where the catalogue knows one."""
     entry = catalogue.CATALOGUE.get(env_id)

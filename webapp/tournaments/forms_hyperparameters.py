@@ -1,6 +1,7 @@
 """What the form says of each hyperparameter: its meaning, its bounds, and how it could be searched."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, get_args
 
 from podracer_core.envs import catalogue
@@ -31,6 +32,7 @@ def misfit(algorithm: str, entry: CatalogueEntry) -> str:
     return ""
 
 
+@cache
 def described() -> dict[str, dict[str, dict[str, str]]]:
     """Algorithm -> hyperparameter -> its meaning and bounds."""
     found = {
