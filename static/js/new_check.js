@@ -11,7 +11,8 @@ export function errorsShow(field, messages) {
   if (present.map((error) => error.textContent).join("\n") === messages.join("\n")) return;
   for (const error of present) error.remove();
   root.classList.toggle("bad", messages.length > 0);
-  field.toggleAttribute("aria-invalid", messages.length > 0);
+  if (messages.length) field.setAttribute("aria-invalid", "true");
+  else field.removeAttribute("aria-invalid");
   const shown = messages.map((message, index) => h("div", { class: "error", id: index ? null : `${field.id}-error` }, message));
   field.after(...shown);
 }

@@ -25,6 +25,7 @@ export function galleryStart(environment, choose) {
 
   function pick(item) {
     typed = false;
+    if (family) family = item.dataset.family;
     environment.value = item.dataset.env;
     show();
     choose();

@@ -104,6 +104,15 @@ def test_changes_against_an_earlier_tournament_are_listed(owner: Client, before:
     assert f'name="from" value="{before.pk}"' in refused.content.decode()
 
 
+def test_the_number_of_queries_does_not_grow_with_what_was_run(
+    owner: Client, user: User, before: Tournament, django_assert_max_num_queries: Any
+) -> None:
+    for env_id in ("CartPole-v1", "Acrobot-v1", "Pendulum-v1") * 4:
+        services.tournament_create(owner=user, spec=spec_parse({"env_id": env_id}), start=False)
+    with django_assert_max_num_queries(15):
+        assert owner.get(f"/tournaments/new/?from={before.pk}").status_code == 200
+
+
 def test_a_preset_starts_with_one_request(owner: Client) -> None:
     answer = owner.post("/tournaments/new/presets/acrobot/")
     made = Tournament.objects.get()

@@ -37,13 +37,12 @@ DEFAULT_PRESET = PRESETS[0]
 def tournament_new(request: HttpRequest) -> HttpResponse:
     """The form of a new tournament: from a preset, an earlier tournament or a TOML file, else the first preset."""
     if request.method != "POST":
-        form, preset = _form_offered(request.GET)
-        return _form_page(request, form, preset=preset)
+        return _form_offered(request)
     if request.POST.get("action") == "load":
         return _form_loaded(request)
     form = _form_checked(request.POST)
     if form.spec is None:
-        return _form_page(request, form, status=422)
+        return _form_page(request, form, again=_compared(request.POST), status=422)
     if request.POST.get("action") == "toml":
         return _toml_file(form.spec)
     start = request.POST.get("action") != "draft"
@@ -91,15 +90,20 @@ def _form_checked(data: QueryDict) -> TournamentForm:
     return form
 
 
-def _form_offered(query: QueryDict) -> tuple[TournamentForm, str]:
-    """The form as `?from=` or `?preset=` fill it in, and the preset's slug."""
-    again = _compared(query)
+def _form_offered(request: HttpRequest) -> HttpResponse:
+    """The form as `?from=` or `?preset=` fill it in."""
+    again = _compared(request.GET)
     if again:
-        return TournamentForm(spec={**again["spec"], "name": name_next(again["name"])}), ""
-    if "from" in query:
+        form = TournamentForm(spec={**again["spec"], "name": name_next(again["name"])})
+        return _form_page(request, form, again=again)
+    if "from" in request.GET:
         raise Http404
-    preset = preset_find(query.get("preset", "")) or DEFAULT_PRESET
-    return TournamentForm(spec=_preset_spec(preset).model_dump(mode="json")), preset.slug
+    preset = preset_find(request.GET.get("preset", "")) or DEFAULT_PRESET
+    return _form_page(request, _preset_form(preset), preset=preset.slug)
+
+
+def _preset_form(preset: Preset) -> TournamentForm:
+    return TournamentForm(spec=_preset_spec(preset).model_dump(mode="json"))
 
 
 def _preset_spec(preset: Preset) -> TournamentSpec:
@@ -123,15 +127,21 @@ def _form_loaded(request: HttpRequest) -> HttpResponse:
     try:
         spec = spec_parse_toml(body)
     except SpecError as error:
-        form, preset = _form_offered(QueryDict())
+        form = _preset_form(DEFAULT_PRESET)
         problems = [f"{dotted}: {message}" if dotted else message for dotted, message in error.errors]
         shown = body[:MAX_SPEC_BYTES].decode(errors="replace")
-        return _form_page(request, form, preset=preset, status=422, pasted=shown, toml_errors=problems)
+        return _form_page(request, form, preset=DEFAULT_PRESET.slug, status=422, pasted=shown, toml_errors=problems)
     return _form_page(request, TournamentForm(spec=spec.model_dump(mode="json")))
 
 
-def _form_page(request: HttpRequest, form: TournamentForm, *, status: int = 200, **context: Any) -> HttpResponse:
-    again = _compared(request.POST if request.method == "POST" else request.GET)
+def _form_page(
+    request: HttpRequest,
+    form: TournamentForm,
+    *,
+    again: Mapping[str, Any] | None = None,
+    status: int = 200,
+    **context: Any,
+) -> HttpResponse:
     env_id = form["env_id"].value() or ""
     cards = environment_cards.families(form_selectors.best_scores(), allowed_ids(), form_selectors.environments_used())
     page = {
