@@ -65,6 +65,7 @@ export class Check {
     this.outlook(answer);
     const wrong = Object.keys(errors).length + answer.rows.filter((messages) => messages.length).length;
     const headline = $("[data-summary] .headline").textContent;
+    setText($("[data-headline]"), headline);
     setText(this.status, wrong ? `${plural(wrong, "field")} marked: ${this.first(errors, answer)}` : headline);
   }
 

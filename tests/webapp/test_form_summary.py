@@ -9,6 +9,7 @@ from podracer_core.spec_parse import spec_parse
 from webapp.tournaments.form_selectors import Pace, Room
 from webapp.tournaments.form_summary import Summary, length_of, pods_expected, summarise
 from webapp.tournaments.spec_difference import differences
+from webapp.tournaments.spec_difference import told as told_again
 
 PACE = Pace(24, 5_000.0, 5.0)
 
@@ -125,3 +126,5 @@ def test_differences_name_the_field_and_both_values() -> None:
     assert found["learning_rate of ppo"] == ("loguniform 0.001 to 0.004", "the tuned value")
     assert "Name" not in found
     assert differences(now, now) == []
+    assert told_again("one", differences(was, now)).startswith("It runs one again, with Algorithms ppo → ppo, dqn; ")
+    assert told_again("one", []) == "It runs one again, unchanged."

@@ -100,6 +100,9 @@ def test_changes_against_an_earlier_tournament_are_listed(owner: Client, before:
     answer = checked(owner, data, **{"from": str(before.pk)})
     assert set(answer["changed"]) == {"pool_size", "stop_score", "stop_pods"}
     assert "Pool size" in answer["differences"]
+    owner.post("/tournaments/new/", dict(data.lists()) | {"from": str(before.pk), "action": "draft"})
+    event = Tournament.objects.latest("pk").events.get()
+    assert event.text.startswith("It runs before again, with Pool size 2 → 5; ")
     refused = owner.post("/tournaments/new/", dict(data.lists()) | {"seed": "-1", "from": str(before.pk)})
     assert f'name="from" value="{before.pk}"' in refused.content.decode()
 

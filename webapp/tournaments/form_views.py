@@ -27,7 +27,7 @@ from webapp.tournaments.forms import TournamentForm, initial_of
 from webapp.tournaments.forms_typed import KIND_TITLES, default_rows
 from webapp.tournaments.models import Tournament
 from webapp.tournaments.presets import PRESETS, Preset, preset_find
-from webapp.tournaments.spec_difference import differences
+from webapp.tournaments.spec_difference import differences, told
 from webapp.tournaments.spec_file import spec_toml
 
 DEFAULT_PRESET = PRESETS[0]
@@ -40,13 +40,17 @@ def tournament_new(request: HttpRequest) -> HttpResponse:
         return _form_offered(request)
     if request.POST.get("action") == "load":
         return _form_loaded(request)
-    form = _form_checked(request.POST)
+    form, again = _form_checked(request.POST), _compared(request.POST)
     if form.spec is None:
-        return _form_page(request, form, again=_compared(request.POST), status=422)
+        return _form_page(request, form, again=again, status=422)
     if request.POST.get("action") == "toml":
         return _toml_file(form.spec)
-    start = request.POST.get("action") != "draft"
-    tournament = services.tournament_create(owner=_user(request), spec=form.spec, start=start)
+    tournament = services.tournament_create(
+        owner=_user(request),
+        spec=form.spec,
+        start=request.POST.get("action") != "draft",
+        origin=told(again["name"], differences(again["spec"], form.spec.model_dump(mode="json"))) if again else "",
+    )
     return redirect("tournaments:detail", tournament.pk)
 
 

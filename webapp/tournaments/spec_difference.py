@@ -1,6 +1,6 @@
 """What differs between two specifications, told by the form's own labels. Pure functions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from podracer_core.search_space import SearchSpace
@@ -9,6 +9,7 @@ from webapp.tournaments.forms_typed import values_text
 
 NOTHING = "none"
 TUNED = "the tuned value"
+MOST_TOLD = 6
 
 
 class Difference(NamedTuple):
@@ -23,6 +24,14 @@ class Difference(NamedTuple):
 def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[Difference]:
     """From `was` to `now`, both complete and in JSON form, in the form's order; the name is not counted."""
     return [*_fields(was, now), *_spaces(was, now)]
+
+
+def told(name: str, found: Sequence[Difference]) -> str:
+    """Where a tournament comes from that runs `name` again, in a sentence."""
+    changes = [f"{item.label} {item.was} → {item.now}" for item in found[:MOST_TOLD]]
+    if len(found) > MOST_TOLD:
+        changes.append(f"{len(found) - MOST_TOLD} more changes")
+    return f"It runs {name} again, {'with ' + '; '.join(changes) if changes else 'unchanged'}."
 
 
 def _fields(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
