@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
-from PIL import Image, ImageFilter
+from PIL import Image
 
 from podracer_core.render import NO_DISPLAY
 
@@ -45,7 +45,6 @@ STEPS = {
     "Swimmer-v5": 40,
     "Walker2d-v5": 10,
     "Blackjack-v1": 0,
-    "CliffWalking-v1": 0,
     "FrozenLake-v1": 0,
     "FrozenLake8x8-v1": 0,
     "Taxi-v4": 0,
@@ -93,19 +92,18 @@ def made(env_id: str) -> Any:
 
 
 def framed(picture: Image.Image) -> Image.Image:
-    """The whole picture in a frame of SIZE, before itself, blurred, where its shape is another."""
+    """The whole picture in a frame of SIZE; what its shape leaves free on both sides goes on as its edges do."""
     width, height = SIZE
-    cover = picture.resize(SIZE) if picture.width * height == picture.height * width else None
-    if cover:
-        return cover
-    scale = max(width / picture.width, height / picture.height)
-    backdrop = picture.resize((round(picture.width * scale), round(picture.height * scale)))
-    left, top = (backdrop.width - width) // 2, (backdrop.height - height) // 2
-    backdrop = backdrop.crop((left, top, left + width, top + height)).filter(ImageFilter.GaussianBlur(14))
-    scale = min(width / picture.width, height / picture.height)
-    whole = picture.resize((round(picture.width * scale), round(picture.height * scale)))
-    backdrop.paste(whole, ((width - whole.width) // 2, (height - whole.height) // 2))
-    return backdrop
+    whole = picture.resize((min(width, round(picture.width * height / picture.height)), height))
+    if whole.width == width:
+        return picture.resize(SIZE)
+    frame, left = Image.new("RGB", SIZE), (width - whole.width) // 2
+    frame.paste(whole.crop((0, 0, 1, height)).resize((left, height)), (0, 0))
+    frame.paste(
+        whole.crop((whole.width - 1, 0, whole.width, height)).resize((left + 1, height)), (left + whole.width - 1, 0)
+    )
+    frame.paste(whole, (left, 0))
+    return frame
 
 
 def packed(picture: Image.Image) -> bytes:

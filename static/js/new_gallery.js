@@ -44,11 +44,12 @@ export function galleryStart(environment, choose) {
     show();
   });
   environment.addEventListener("keydown", (event) => {
-    if (event.key !== "ArrowDown" || !shown().length) return;
+    const finding = typed && !card();
+    if (!shown().length || !(event.key === "ArrowDown" || (event.key === "Enter" && finding))) return;
     event.preventDefault();
     const next = card() && shown().includes(card()) ? card() : shown()[0];
-    if (typed && !card()) pick(next); // else the half-typed id would be looked up
-    radio(next).focus();
+    if (finding) pick(next); // else the half-typed id would be looked up, or sent
+    if (event.key === "ArrowDown") radio(next).focus();
   });
   gallery.addEventListener("change", (event) => pick(event.target.closest(".env")));
   gallery.addEventListener("keydown", (event) => {
