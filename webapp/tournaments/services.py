@@ -15,9 +15,12 @@ from webapp.tournaments.models import Pod, Tournament, Worker
 Status = Tournament.Status
 
 
-def tournament_create(*, owner: User, spec: TournamentSpec, start: bool) -> Tournament:
-    """Store a tournament as a draft, and start it if asked. Raises SpecError for a device that no worker has."""
-    _device_check(spec)
+def tournament_create(*, owner: User, spec: TournamentSpec, start: bool, origin: str = "") -> Tournament:
+    """Store a tournament as a draft, and start it if asked. Raises SpecError for a device that no worker has.
+
+    origin: a sentence about where it comes from, its first event
+    """
+    device_check(spec)
     with transaction.atomic():
         tournament = Tournament.objects.create(
             owner=owner,
@@ -27,13 +30,16 @@ def tournament_create(*, owner: User, spec: TournamentSpec, start: bool) -> Tour
             pool_size=spec.pool.size,
             priority=spec.pool.priority,
         )
+        if origin:
+            events.record(tournament.pk, "created", origin)
         if start:
             tournament_start(tournament_id=tournament.pk)
             tournament.refresh_from_db()
     return tournament
 
 
-def _device_check(spec: TournamentSpec) -> None:
+def device_check(spec: TournamentSpec) -> None:
+    """Raises SpecError for a device that no worker has."""
     if spec.pool.device != Pod.DeviceKind.CUDA:
         return
     online = Worker.objects.filter(seen_at__gt=Now() - 3 * orchestrator.LEASE)
