@@ -77,7 +77,7 @@ class TournamentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def tournament_message(self, message: Message) -> None:
         """Something changed; the pump is told."""
-        if message["kind"] == "deleted":
+        if message["changes"][0]["kind"] == events.DELETED:
             self._deleted = True
         else:
             self._backlog.add(message)

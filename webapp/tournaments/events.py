@@ -1,22 +1,29 @@
 """What a tournament's viewers are told: group names, revisions and the publisher.
 
-Every message raises the tournament's revision by one, so that a consumer can tell when it missed one.
+What one transaction changes of a tournament is one message, which raises its revision by one, so that a consumer can
+tell when it missed one.
 """
 
 import asyncio
 import logging
 import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from channels.layers import get_channel_layer
 from django.db import connection, transaction
 
-from webapp.tournaments.models import Agent, Event, Pod
+from webapp.tournaments import rows
+from webapp.tournaments.models import Agent, Event, Pod, Tournament
 
 logger = logging.getLogger(__name__)
 
 MESSAGE_TYPE = "tournament.message"
 """The Channels handler name of every message."""
+
+DELETED = "deleted"
+"""The kind of the last change."""
 
 BACKLOG = 1000
 """Messages that may wait for a broker that is away; later ones are dropped, and their revision shows it."""
@@ -34,34 +41,64 @@ def publish(tournament_id: int, kind: str, key: int | None = None, data: dict[st
     key: which pod or event; the consumer reads it, so that it always sends the newest
     data: what cannot be read again, as curve points
     """
-    revision = _next_revision(tournament_id)
-    if revision is None:
-        return
-    message = {"type": MESSAGE_TYPE, "revision": revision, "kind": kind, "key": key, "data": data}
-    transaction.on_commit(lambda: _publisher.send(group_name(tournament_id), message))
+    change = {"kind": kind, "key": key, "data": data}
+    message = _pending(tournament_id)
+    if message is None:
+        revision = _next_revision(tournament_id)
+        if revision is not None:
+            transaction.on_commit(Message(tournament_id, revision, [change]))
+    elif change not in message.changes:
+        message.changes.append(change)
+
+
+def gather(tournament: Tournament) -> "Message":
+    """The message of the present transaction, which holds the tournament's row locked and writes its raised revision
+    if anything was published by its end."""
+    message = Message(tournament.pk, tournament.revision + 1, [])
+    transaction.on_commit(message)
+    return message
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a transaction has changed of a tournament; called, it is sent."""
+
+    tournament_id: int
+    revision: int
+    changes: list[dict[str, Any]]
+
+    def __call__(self) -> None:
+        if self.changes:
+            message = {"type": MESSAGE_TYPE, "revision": self.revision, "changes": self.changes}
+            _publisher.send(group_name(self.tournament_id), message)
+
+
+def _pending(tournament_id: int) -> Message | None:
+    """The message that waits for the present transaction to commit, if any. A rollback has Django forget it."""
+    waiting: Iterator[object] = (entry[1] for entry in reversed(connection.run_on_commit))
+    found = (one for one in waiting if isinstance(one, Message) and one.tournament_id == tournament_id)
+    return next(found, None)
 
 
 def _next_revision(tournament_id: int) -> int | None:
     """The tournament's raised revision, None when it is gone. One statement, so that no two callers get the same."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE tournaments_tournament SET revision = revision + 1 WHERE id = %s RETURNING revision",
-            [tournament_id],
-        )
-        row = cursor.fetchone()
+    row = rows.fetch_one(
+        "UPDATE tournaments_tournament SET revision = revision + 1 WHERE id = %s RETURNING revision", [tournament_id]
+    )
     return int(row[0]) if row else None
 
 
 def record(tournament_id: int, kind: str, text: str, *, agent: Agent | None = None, pod: Pod | None = None) -> Event:
     """Store an event and tell the viewers."""
-    event = Event.objects.create(tournament_id=tournament_id, kind=kind, text=text, agent=agent, pod=pod)
+    event = Event(tournament_id=tournament_id, kind=kind, text=text, agent=agent, pod=pod)
+    rows.insert(event)
     publish(tournament_id, "event", event.pk)
     return event
 
 
 def publish_deleted(tournament_id: int) -> None:
     """Tell the viewers that the tournament is gone."""
-    message = {"type": MESSAGE_TYPE, "revision": 0, "kind": "deleted", "key": None, "data": None}
+    message = {"type": MESSAGE_TYPE, "revision": 0, "changes": [{"kind": DELETED, "key": None, "data": None}]}
     transaction.on_commit(lambda: _publisher.send(group_name(tournament_id), message))
 
 
@@ -99,7 +136,7 @@ class _Publisher:
         try:
             self._queue.put_nowait((group, message))
         except asyncio.QueueFull:
-            logger.warning("the broker is away; a %s message for %s was dropped", message["kind"], group)
+            logger.warning("the broker is away; a message for %s was dropped", group)
 
     async def _forward(self) -> None:
         assert self._queue is not None

@@ -1,5 +1,9 @@
 """What a tournament is in the database. PostgreSQL is the truth: messages, caches and processes may all be lost."""
 
+import json
+from datetime import datetime
+from functools import lru_cache
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -8,8 +12,18 @@ from django.utils.functional import cached_property
 from podracer_core.spec import TournamentSpec
 
 
+@lru_cache(maxsize=1024)
+def _parsed(spec: str) -> TournamentSpec:
+    """Validated once in each process: every pod asks for it."""
+    return TournamentSpec.model_validate(json.loads(spec))
+
+
 class Tournament(models.Model):
-    """One experiment. `revision` counts its changes, so that a viewer knows when it has missed one."""
+    """One experiment. `revision` counts its changes, so that a viewer knows when it has missed one.
+
+    What the stop rules look at is counted here as pods end, so that a decision costs the same however many there were.
+    now: the database's time when the row was locked, see `orchestrator.changing`
+    """
 
     class Status(models.TextChoices):
         DRAFT = "DRAFT", "Draft"
@@ -39,6 +53,36 @@ class Tournament(models.Model):
     best_history = models.JSONField(default=list, help_text="every new best score, in order")
     reevaluations = models.PositiveIntegerField(default=0, help_text="newcomers evaluated again before they ranked")
     reevaluations_changed = models.PositiveIntegerField(default=0, help_text="of these, other ranks than at first")
+    pods_finished = models.PositiveIntegerField(default=0)
+    env_steps_spent = models.PositiveBigIntegerField(default=0, help_text="of the pods that have ended")
+    since_best = models.PositiveIntegerField(default=0, help_text="pods finished since the best score was set")
+    confirmed_score = models.FloatField(null=True, help_text="the best that further episodes confirmed")
+    failed_in_a_row = models.PositiveIntegerField(default=0, help_text="pods failed since the last one finished")
+
+    LIVE = (
+        "revision",
+        "name",
+        "status",
+        "reason",
+        "pool_size",
+        "priority",
+        "agents_created",
+        "started_at",
+        "running_since",
+        "seconds_before",
+        "finished_at",
+        "best_history",
+        "reevaluations",
+        "reevaluations_changed",
+        "pods_finished",
+        "env_steps_spent",
+        "since_best",
+        "confirmed_score",
+        "failed_in_a_row",
+    )
+    """What changes while its row is locked."""
+
+    now: datetime
 
     class Meta:
         constraints = (
@@ -60,7 +104,7 @@ class Tournament(models.Model):
     @cached_property
     def parsed_spec(self) -> TournamentSpec:
         """The specification as it was accepted, with its defaults. It never changes."""
-        return TournamentSpec.model_validate(self.spec)
+        return _parsed(json.dumps(self.spec))
 
 
 class Agent(models.Model):

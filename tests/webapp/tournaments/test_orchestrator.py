@@ -486,7 +486,8 @@ def test_a_diverged_agent_enters_nothing_and_is_no_parent() -> None:
     assert Agent.objects.get(pk=making.claim().agent_id).strategy == "fresh"
 
 
-def test_every_event_and_message_raises_the_revision() -> None:
+@pytest.mark.django_db(transaction=True)
+def test_every_transaction_raises_the_revision_by_one() -> None:
     tournament = making.tournament(pool={"size": 1}, stop={"pods": 3})
     seen = []
     for name in ("a", "b"):
