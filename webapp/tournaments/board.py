@@ -35,7 +35,7 @@ _PRESENT = rows.Query(
 _STORE = """
     WITH dropped AS (DELETE FROM tournaments_leaderboardentry WHERE tournament_id = %s AND agent_id <> ALL(%s))
     INSERT INTO tournaments_leaderboardentry (tournament_id, agent_id, rank, rank_change, beats_next)
-    SELECT %s, * FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::float8[])
+    SELECT %s::bigint, * FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::float8[])
     ON CONFLICT (agent_id) DO UPDATE
     SET rank = excluded.rank, rank_change = excluded.rank_change, beats_next = excluded.beats_next
 """

@@ -1,10 +1,9 @@
 """What a slot does with a pod, each in one statement: claims it, renews its lease, reports its curve."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import timedelta
-from typing import Any
-
-from psycopg2.extras import Json
 
 from podracer_core.progress import Progress
 from webapp.tournaments import rows
@@ -25,7 +24,8 @@ _NEXT = rows.Query(
         FOR UPDATE OF pod SKIP LOCKED
     )
     UPDATE tournaments_pod pod
-    SET status = 'RUNNING', attempt = pod.attempt + 1, lease_until = statement_timestamp() + %s, worker = %s, slot = %s,
+    SET status = 'RUNNING', attempt = pod.attempt + 1, worker = %s, slot = %s,
+        lease_until = statement_timestamp() + %s::interval,
         env_steps = pod.state_env_steps, seconds = pod.state_seconds, env_steps_per_second = 0, reason = '',
         claimed_at = statement_timestamp(), stepping_since = NULL,
         started_at = coalesce(pod.started_at, statement_timestamp())
@@ -39,7 +39,7 @@ _NEXT = rows.Query(
 )
 
 _RENEW = """
-    UPDATE tournaments_pod pod SET lease_until = statement_timestamp() + %s
+    UPDATE tournaments_pod pod SET lease_until = statement_timestamp() + %s::interval
     FROM tournaments_tournament tournament
     WHERE pod.id = %s AND pod.attempt = %s AND pod.status = 'RUNNING' AND tournament.id = pod.tournament_id
     RETURNING tournament.status, pod.end_requested
@@ -48,15 +48,17 @@ _RENEW = """
 _REPORT = """
     WITH held AS (
         UPDATE tournaments_pod
-        SET env_steps = %(env_steps)s, seconds = %(seconds)s, env_steps_per_second = %(rate)s,
-            episodic_return = %(episodic_return)s, lease_until = statement_timestamp() + %(lease)s,
-            stepping_since = coalesce(stepping_since, to_timestamp(%(began)s + state_seconds))
-        WHERE id = %(pod_id)s AND attempt = %(attempt)s AND status = 'RUNNING'
+        SET env_steps = %s, seconds = %s, env_steps_per_second = %s, episodic_return = %s,
+            lease_until = statement_timestamp() + %s::interval,
+            stepping_since = coalesce(stepping_since, to_timestamp(%s + state_seconds))
+        WHERE id = %s AND attempt = %s AND status = 'RUNNING'
         RETURNING tournament_id, agent_id, attempt
     ), stored AS (
         INSERT INTO tournaments_curvepoint (agent_id, attempt, env_steps, seconds, episodic_return, losses)
         SELECT held.agent_id, held.attempt, point.*
-        FROM held, unnest(%(steps)s::bigint[], %(times)s::float8[], %(returns)s::float8[], %(losses)s::jsonb[]) point
+        FROM held, jsonb_to_recordset(%s) AS point(
+            env_steps bigint, seconds float8, episodic_return float8, losses jsonb
+        )
         ON CONFLICT DO NOTHING
     )
     SELECT tournament_id, agent_id FROM held
@@ -69,7 +71,7 @@ def next_pod(*, worker: str, slot: int, device_kind: str, lease: timedelta) -> P
     The highest priority goes first; among equals the tournament that has the fewest pods running, so that a large
     pool does not keep a small one waiting; then the oldest pod.
     """
-    found = _NEXT.first(device_kind, lease, worker, slot)
+    found = _NEXT.first(device_kind, worker, slot, lease)
     if found is None:
         return None
     pod: Pod = found[0]
@@ -87,20 +89,20 @@ def renew(*, pod_id: int, attempt: int, lease: timedelta) -> tuple[str, bool] | 
 def report(*, pod_id: int, attempt: int, points: Sequence[Progress], lease: timedelta) -> tuple[int, int] | None:
     """Store points, in their order. The ids of tournament and agent; None for a pod that is held no longer."""
     first, latest = points[0], points[-1]
-    values: dict[str, Any] = {
-        "pod_id": pod_id,
-        "attempt": attempt,
-        "env_steps": latest.env_steps,
-        "seconds": latest.seconds,
-        "rate": latest.env_steps_per_second,
-        "episodic_return": latest.episodic_return,
-        "lease": lease,
-        # Of the attempt, less what training it has behind it: when it took its first env step.
-        "began": first.sent_at - first.seconds,
-        "steps": [point.env_steps for point in points],
-        "times": [point.seconds for point in points],
-        "returns": [point.episodic_return for point in points],
-        "losses": [Json(point.losses) for point in points],
-    }
-    row = rows.fetch_one(_REPORT, values)
+    # Of the attempt, less what training it has behind it: when it took its first env step.
+    began = first.sent_at - first.seconds
+    row = rows.fetch_one(
+        _REPORT,
+        [
+            latest.env_steps,
+            latest.seconds,
+            latest.env_steps_per_second,
+            latest.episodic_return,
+            lease,
+            began,
+            pod_id,
+            attempt,
+            json.dumps([asdict(point) for point in points]),
+        ],
+    )
     return row and (row[0], row[1])

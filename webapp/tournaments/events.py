@@ -69,8 +69,7 @@ class Message:
 
     def __call__(self) -> None:
         if self.changes:
-            message = {"type": MESSAGE_TYPE, "revision": self.revision, "changes": self.changes}
-            _publisher.send(group_name(self.tournament_id), message)
+            _publisher.send(self.tournament_id, {"revision": self.revision, "changes": self.changes})
 
 
 def _pending(tournament_id: int) -> Message | None:
@@ -98,28 +97,28 @@ def record(tournament_id: int, kind: str, text: str, *, agent: Agent | None = No
 
 def publish_deleted(tournament_id: int) -> None:
     """Tell the viewers that the tournament is gone."""
-    message = {"type": MESSAGE_TYPE, "revision": 0, "changes": [{"kind": DELETED, "key": None, "data": None}]}
-    transaction.on_commit(lambda: _publisher.send(group_name(tournament_id), message))
+    message = {"revision": 0, "changes": [{"kind": DELETED, "key": None, "data": None}]}
+    transaction.on_commit(lambda: _publisher.send(tournament_id, message))
 
 
 class _Publisher:
     """Sends to the channel layer from one thread with an event loop of its own.
 
     A caller never waits for the broker, messages keep their order, and connections are reused, which
-    `async_to_sync` in a worker's threads would not do.
+    `async_to_sync` in a worker's threads would not do. Those of one tournament that wait are sent together.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._queue: asyncio.Queue[tuple[str, dict[str, Any]]] | None = None
+        self._queue: asyncio.Queue[tuple[int, dict[str, Any]]] | None = None
 
-    def send(self, group: str, message: dict[str, Any]) -> None:
+    def send(self, tournament_id: int, message: dict[str, Any]) -> None:
         with self._lock:
             if self._loop is None:
                 self._start()
         assert self._loop is not None
-        self._loop.call_soon_threadsafe(self._enqueue, group, message)
+        self._loop.call_soon_threadsafe(self._enqueue, tournament_id, message)
 
     def _start(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -131,23 +130,30 @@ class _Publisher:
         asyncio.set_event_loop(self._loop)
         self._loop.run_until_complete(self._forward())
 
-    def _enqueue(self, group: str, message: dict[str, Any]) -> None:
+    def _enqueue(self, tournament_id: int, message: dict[str, Any]) -> None:
         assert self._queue is not None
         try:
-            self._queue.put_nowait((group, message))
+            self._queue.put_nowait((tournament_id, message))
         except asyncio.QueueFull:
-            logger.warning("the broker is away; a message for %s was dropped", group)
+            logger.warning("the broker is away; a message for %s was dropped", group_name(tournament_id))
 
     async def _forward(self) -> None:
         assert self._queue is not None
         layer = get_channel_layer()
         while True:
-            group, message = await self._queue.get()
-            try:
-                await layer.group_send(group, message)
-            except Exception as error:  # whatever the broker's client raises, the next message is tried
-                logger.warning("could not publish to %s: %s", group, error)
-                await asyncio.sleep(0.2)
+            waiting: dict[int, list[dict[str, Any]]] = {}
+            tournament_id, message = await self._queue.get()
+            waiting[tournament_id] = [message]
+            while not self._queue.empty():
+                tournament_id, message = self._queue.get_nowait()
+                waiting.setdefault(tournament_id, []).append(message)
+            for tournament_id, messages in waiting.items():
+                group = group_name(tournament_id)
+                try:
+                    await layer.group_send(group, {"type": MESSAGE_TYPE, "messages": messages})
+                except Exception as error:  # whatever the broker's client raises, the next message is tried
+                    logger.warning("could not publish to %s: %s", group, error)
+                    await asyncio.sleep(0.2)
 
 
 _publisher = _Publisher()

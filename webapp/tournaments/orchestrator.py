@@ -52,7 +52,8 @@ class Claim:
 _LOCK = rows.Query(
     """
     SELECT {tournament}, clock_timestamp() FROM tournaments_tournament tournament
-    WHERE tournament.id = coalesce(%s, (SELECT tournament_id FROM tournaments_pod WHERE id = %s)) FOR NO KEY UPDATE
+    WHERE tournament.id = coalesce(%s::bigint, (SELECT tournament_id FROM tournaments_pod WHERE id = %s))
+    FOR NO KEY UPDATE
     """,
     tournament=Tournament,
 )
@@ -125,7 +126,9 @@ def fill(tournament: Tournament, served: int = 0) -> int:
     return created
 
 
-_CUDA_ONLINE = "SELECT 1 FROM tournaments_worker WHERE device_kind = 'cuda' AND seen_at > statement_timestamp() - %s"
+_CUDA_ONLINE = """
+    SELECT 1 FROM tournaments_worker WHERE device_kind = 'cuda' AND seen_at > statement_timestamp() - %s::interval
+"""
 
 
 def _device_kind(device: str) -> str:

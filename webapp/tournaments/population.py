@@ -55,7 +55,6 @@ def past_of(tournament: Tournament, before: int | None = None) -> Past:
     The leaderboard and the latest generation are read once, so that agents which are made together have them in
     common. before: the stage whose agents are made anew, so that the latest generation is the one before it
     """
-    donors = tournament.agents.exclude(state_file="").filter(score__isnull=False).defer("returns")
 
     @cache
     def leaderboard() -> list[Parent]:
@@ -68,7 +67,8 @@ def past_of(tournament: Tournament, before: int | None = None) -> Past:
             stage = newest.stage if newest else -1
         else:
             stage = before - 1
-        return ranked_teams([parent_of(agent, tournament) for agent in donors.filter(stage=stage)]), stage
+        donors = tournament.agents.exclude(state_file="").filter(score__isnull=False, stage=stage).defer("returns")
+        return ranked_teams([parent_of(agent, tournament) for agent in donors]), stage
 
     def rungs() -> list[Rung]:
         spec = tournament.parsed_spec.generator

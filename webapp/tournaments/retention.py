@@ -6,13 +6,14 @@ from webapp.tournaments.models import Tournament
 _RELEASE = """
     UPDATE tournaments_agent SET state_file = ''
     FROM (
-        SELECT agent.id, agent.state_file FROM tournaments_agent agent
-        WHERE agent.tournament_id = %(tournament)s AND agent.state_file <> '' AND agent.scored_at IS NOT NULL
+        SELECT agent.id, agent.state_file
+        FROM tournaments_tournament tournament JOIN tournaments_agent agent ON agent.tournament_id = tournament.id
+        WHERE tournament.id = %s AND agent.state_file <> '' AND agent.scored_at IS NOT NULL
             AND NOT EXISTS (SELECT FROM tournaments_leaderboardentry entry WHERE entry.agent_id = agent.id)
             AND agent.id NOT IN (
                 SELECT link.to_agent_id
                 FROM tournaments_pod pod JOIN tournaments_agent_parents link ON link.from_agent_id = pod.agent_id
-                WHERE pod.tournament_id = %(tournament)s AND pod.status IN ('QUEUED', 'RUNNING')
+                WHERE pod.tournament_id = tournament.id AND pod.status IN ('QUEUED', 'RUNNING')
             )
             AND {unwanted}
     ) released
@@ -22,9 +23,10 @@ _RELEASE = """
 """Scored, off the leaderboard, in use by no pod, and of no interest to the tournament's mode."""
 
 _UNWANTED = {
-    "generational": "agent.stage <> (SELECT max(stage) FROM tournaments_agent WHERE tournament_id = %(tournament)s)",
+    "generational": "agent.stage <> (SELECT max(stage) FROM tournaments_agent WHERE tournament_id = tournament.id)",
     "successive_halving": """(
-        agent.stage >= %(top)s OR EXISTS (SELECT FROM tournaments_agent_parents link WHERE link.to_agent_id = agent.id)
+        agent.stage >= (tournament.spec #>> '{generator,rungs}')::int - 1
+        OR EXISTS (SELECT FROM tournaments_agent_parents link WHERE link.to_agent_id = agent.id)
     )""",
 }
 
@@ -35,9 +37,8 @@ def states_release(tournament: Tournament) -> int:
     Checkpoints stay, and so do the records. Called with the tournament's row locked, which is what pods are made
     under: none that names a state can appear before this commits, and files go after.
     """
-    generator = tournament.parsed_spec.generator
-    query = _RELEASE.format(unwanted=_UNWANTED.get(generator.mode, "true"))
-    released = rows.fetch_all(query, {"tournament": tournament.pk, "top": generator.rungs - 1})
+    query = _RELEASE.format(unwanted=_UNWANTED.get(tournament.parsed_spec.generator.mode, "true"))
+    released = rows.fetch_all(query, [tournament.pk])
     for (name,) in released:
         storage.delete_on_commit(name)
     return len(released)

@@ -1,16 +1,22 @@
 """Rows read and written in plain SQL, for what every pod passes through: Django's own way costs several times as much.
 
-Whatever happens seldom uses Django's.
+Statements are prepared once on each connection, so that PostgreSQL plans them once. What happens seldom uses Django's.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field, Model
 
-Params = Sequence[Any] | Mapping[str, Any]
+Params = Sequence[Any]
+
+_prepared: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
+"""Of each of the driver's connections: its prepared statements, how they are called by their SQL."""
 
 
 class Query:
@@ -22,14 +28,15 @@ class Query:
 
     def all(self, *params: object) -> list[tuple[Any, ...]]:
         """Each row as its models, in the order in which they were given, and then what else the statement returns."""
-        return [self._read(row) for row in fetch_all(self._sql, params)]
+        connection = _connection()
+        return [self._read(row, connection) for row in fetch_all(self._sql, params)]
 
     def first(self, *params: object) -> tuple[Any, ...] | None:
         """The first row, or None."""
         row = fetch_one(self._sql, params)
-        return row and self._read(row)
+        return row and self._read(row, _connection())
 
-    def _read(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _read(self, row: tuple[Any, ...], connection: BaseDatabaseWrapper) -> tuple[Any, ...]:
         found, at = [], 0
         for model in self._models.values():
             names, loaders = _loaders(model)
@@ -41,32 +48,52 @@ class Query:
         return (*found, *row[at:])
 
 
+def _connection() -> BaseDatabaseWrapper:
+    """This thread's; Django's `connection` would look for it anew at every use."""
+    return connections[DEFAULT_DB_ALIAS]
+
+
 def fetch_all(sql: str, params: Params) -> list[tuple[Any, ...]]:
     """All rows of a statement, as they are."""
+    connection = _connection()
     with connection.cursor() as cursor:
-        cursor.execute(sql, params)
+        cursor.execute(_call(connection, sql, len(params)), params)
         found: list[tuple[Any, ...]] = cursor.fetchall()
     return found
 
 
 def fetch_one(sql: str, params: Params) -> tuple[Any, ...] | None:
     """The first row of a statement, as it is."""
+    connection = _connection()
     with connection.cursor() as cursor:
-        cursor.execute(sql, params)
+        cursor.execute(_call(connection, sql, len(params)), params)
         row: tuple[Any, ...] | None = cursor.fetchone()
     return row
 
 
 def execute(sql: str, params: Params) -> None:
     """A statement that answers nothing."""
+    connection = _connection()
     with connection.cursor() as cursor:
-        cursor.execute(sql, params)
+        cursor.execute(_call(connection, sql, len(params)), params)
+
+
+def _call(connection: BaseDatabaseWrapper, sql: str, places: int) -> str:
+    """What executes `sql` as a prepared statement of this connection."""
+    statements = _prepared.setdefault(connection.connection, {})
+    if sql not in statements:
+        name, numbers = f"podracer_{len(statements)}", iter(range(1, places + 1))
+        with connection.cursor() as cursor:
+            cursor.execute(f"PREPARE {name} AS {re.sub('%s', lambda _: f'${next(numbers)}', sql)}")
+        statements[sql] = f"EXECUTE {name} ({', '.join(['%s'] * places)})"
+    return statements[sql]
 
 
 def insert(row: Model) -> None:
     """Write a new row; it has its key afterwards."""
-    fields = _fields(type(row))[1:]
-    key = fetch_one(_insert_sql(type(row)), [_stored(row, field, add=True) for field in fields])
+    connection = _connection()
+    values = [_stored(row, field, connection, add=True) for field in _fields(type(row))[1:]]
+    key = fetch_one(_insert_sql(type(row)), values)
     assert key is not None
     row.pk = key[0]
     row._state.adding, row._state.db = False, connection.alias
@@ -74,11 +101,12 @@ def insert(row: Model) -> None:
 
 def update(row: Model, *names: str) -> None:
     """Write these fields of a row, named as Django's `save` would have them."""
-    fields = [_field(type(row), name) for name in names]
-    execute(_update_sql(type(row), names), [*(_stored(row, field, add=False) for field in fields), row.pk])
+    connection = _connection()
+    values = [_stored(row, _field(type(row), name), connection, add=False) for name in names]
+    execute(_update_sql(type(row), names), [*values, row.pk])
 
 
-def _stored(row: Model, field: Any, *, add: bool) -> Any:
+def _stored(row: Model, field: Any, connection: BaseDatabaseWrapper, *, add: bool) -> Any:
     return field.get_db_prep_save(field.pre_save(row, add), connection)
 
 

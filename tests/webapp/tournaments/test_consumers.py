@@ -137,7 +137,8 @@ async def test_a_missing_message_brings_a_snapshot() -> None:
     tournament = await run(making.tournament)
     async with watching(tournament) as (socket, snapshot):
         changes = [{"kind": "status", "key": None, "data": None}]
-        ahead = {"type": events.MESSAGE_TYPE, "revision": snapshot["revision"] + 2, "changes": changes}
+        messages = [{"revision": snapshot["revision"] + 2, "changes": changes}]
+        ahead = {"type": events.MESSAGE_TYPE, "messages": messages}
         await run(Tournament.objects.filter(pk=tournament.pk).update, revision=snapshot["revision"] + 2)
         await get_channel_layer().group_send(events.group_name(tournament.pk), ahead)
         again = (await said_until(socket, lambda message: message["type"] == "snapshot"))[-1]
