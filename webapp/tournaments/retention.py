@@ -26,7 +26,10 @@ _UNWANTED = {
     "generational": "agent.stage <> (SELECT max(stage) FROM tournaments_agent WHERE tournament_id = tournament.id)",
     "successive_halving": """(
         agent.stage >= (tournament.spec #>> '{generator,rungs}')::int - 1
-        OR EXISTS (SELECT FROM tournaments_agent_parents link WHERE link.to_agent_id = agent.id)
+        OR EXISTS (
+            SELECT FROM tournaments_agent_parents link JOIN tournaments_agent heir ON heir.id = link.from_agent_id
+            WHERE link.to_agent_id = agent.id AND heir.kind = 'agent'
+        )
     )""",
 }
 
