@@ -99,7 +99,11 @@ def agent_create(tournament: Tournament, offspring: Offspring) -> Agent:
 
 
 _BY_INDEX = rows.Query(
-    "SELECT {agent} FROM tournaments_agent agent WHERE agent.tournament_id = %s AND agent.index = ANY(%s)", agent=Agent
+    """
+    SELECT {agent} FROM tournaments_agent agent
+    WHERE agent.tournament_id = %s AND agent.kind = 'agent' AND agent.index = ANY(%s)
+    """,
+    agent=Agent,
 )
 
 
