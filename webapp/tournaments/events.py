@@ -3,23 +3,16 @@
 Every message raises the tournament's revision by one, so that a consumer can tell when it missed one.
 """
 
-import asyncio
-import logging
-import threading
 from typing import Any
 
-from channels.layers import get_channel_layer
 from django.db import connection, transaction
 
+from webapp.accounts.notices import ACCESS_TYPE
+from webapp.publisher import publisher
 from webapp.tournaments.models import Agent, Event, Pod
-
-logger = logging.getLogger(__name__)
 
 MESSAGE_TYPE = "tournament.message"
 """The Channels handler name of every message."""
-
-BACKLOG = 1000
-"""Messages that may wait for a broker that is away; later ones are dropped, and their revision shows it."""
 
 
 def group_name(tournament_id: int) -> str:
@@ -38,7 +31,7 @@ def publish(tournament_id: int, kind: str, key: int | None = None, data: dict[st
     if revision is None:
         return
     message = {"type": MESSAGE_TYPE, "revision": revision, "kind": kind, "key": key, "data": data}
-    transaction.on_commit(lambda: _publisher.send(group_name(tournament_id), message))
+    transaction.on_commit(lambda: publisher.send(group_name(tournament_id), message))
 
 
 def _next_revision(tournament_id: int) -> int | None:
@@ -62,55 +55,10 @@ def record(tournament_id: int, kind: str, text: str, *, agent: Agent | None = No
 def publish_deleted(tournament_id: int) -> None:
     """Tell the viewers that the tournament is gone."""
     message = {"type": MESSAGE_TYPE, "revision": 0, "kind": "deleted", "key": None, "data": None}
-    transaction.on_commit(lambda: _publisher.send(group_name(tournament_id), message))
+    transaction.on_commit(lambda: publisher.send(group_name(tournament_id), message))
 
 
-class _Publisher:
-    """Sends to the channel layer from one thread with an event loop of its own.
-
-    A caller never waits for the broker, messages keep their order, and connections are reused, which
-    `async_to_sync` in a worker's threads would not do.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._queue: asyncio.Queue[tuple[str, dict[str, Any]]] | None = None
-
-    def send(self, group: str, message: dict[str, Any]) -> None:
-        with self._lock:
-            if self._loop is None:
-                self._start()
-        assert self._loop is not None
-        self._loop.call_soon_threadsafe(self._enqueue, group, message)
-
-    def _start(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._queue = asyncio.Queue(maxsize=BACKLOG)
-        threading.Thread(target=self._run, name="publisher", daemon=True).start()
-
-    def _run(self) -> None:
-        assert self._loop is not None
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._forward())
-
-    def _enqueue(self, group: str, message: dict[str, Any]) -> None:
-        assert self._queue is not None
-        try:
-            self._queue.put_nowait((group, message))
-        except asyncio.QueueFull:
-            logger.warning("the broker is away; a %s message for %s was dropped", message["kind"], group)
-
-    async def _forward(self) -> None:
-        assert self._queue is not None
-        layer = get_channel_layer()
-        while True:
-            group, message = await self._queue.get()
-            try:
-                await layer.group_send(group, message)
-            except Exception as error:  # whatever the broker's client raises, the next message is tried
-                logger.warning("could not publish to %s: %s", group, error)
-                await asyncio.sleep(0.2)
-
-
-_publisher = _Publisher()
+def publish_access(tournament_id: int) -> None:
+    """Have the sockets of its viewers look whether each still may see the tournament."""
+    message = {"type": ACCESS_TYPE}
+    transaction.on_commit(lambda: publisher.send(group_name(tournament_id), message))

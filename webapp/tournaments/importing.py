@@ -9,6 +9,7 @@ from django.db import transaction
 from podracer_core.local.home import Home, HomeError
 from podracer_core.local.records import ACTIVE, AgentRecord, TournamentRecord, TournamentStatus
 from podracer_core.spec import TournamentSpec
+from webapp.accounts import audit
 from webapp.tournaments import board, storage
 from webapp.tournaments.models import Agent, CurvePoint, Event, LeaderboardEntry, Pod, PodLogLine, Tournament
 
@@ -36,6 +37,8 @@ def tournament_import(*, owner: User, folder: Path) -> Tournament:
                 _create_curve(home, index, agent)
             _create_leaderboard(tournament, home.tournament, agents)
             _create_events(tournament, home, agents)
+            text = f"Imported the tournament {tournament.name} for {owner.username}."
+            audit.record("tournament_imported", text, tournament_id=tournament.pk)
         except BaseException:
             storage.delete_folder(storage.folder(tournament.pk))
             raise

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from podracer_core.errors import SpecError
 from podracer_core.sentences import sentence
 from podracer_core.spec import PoolSpec, TournamentSpec
+from webapp.accounts import audit
 from webapp.tournaments import clock, dispatch, endings, events, orchestrator, storage
 from webapp.tournaments.errors import TournamentError
 from webapp.tournaments.models import Pod, Tournament, Worker
@@ -27,6 +28,7 @@ def tournament_create(*, owner: User, spec: TournamentSpec, start: bool) -> Tour
             pool_size=spec.pool.size,
             priority=spec.pool.priority,
         )
+        _audit(tournament, "tournament_created", "Created")
         if start:
             tournament_start(tournament_id=tournament.pk)
             tournament.refresh_from_db()
@@ -56,6 +58,10 @@ def _locked(tournament_id: int, verb: str, *allowed: str) -> Tournament:
     return tournament
 
 
+def _audit(tournament: Tournament, kind: str, deed: str) -> None:
+    audit.record(kind, f"{deed} the tournament {tournament.name}.", tournament_id=tournament.pk)
+
+
 def tournament_start(*, tournament_id: int) -> None:
     """Start a draft: it runs, and its pool is filled."""
     with transaction.atomic():
@@ -63,6 +69,7 @@ def tournament_start(*, tournament_id: int) -> None:
         now = clock.database_now()
         tournament.status, tournament.started_at, tournament.running_since = Status.RUNNING, now, now
         tournament.save()
+        _audit(tournament, "tournament_started", "Started")
         events.record(tournament.pk, "tournament_started", f"{tournament.name} started on {tournament.env_id}.")
         events.publish(tournament.pk, "status")
         orchestrator.fill_pool(tournament.pk)
@@ -75,6 +82,7 @@ def tournament_pause(*, tournament_id: int) -> None:
         tournament.seconds_before = endings.running_seconds(tournament)
         tournament.status, tournament.running_since = Status.PAUSED, None
         tournament.save()
+        _audit(tournament, "tournament_paused", "Paused")
         events.record(tournament.pk, "paused", "Paused. Running pods save their state and wait.")
         events.publish(tournament.pk, "status")
 
@@ -85,6 +93,7 @@ def tournament_resume(*, tournament_id: int) -> None:
         tournament = _locked(tournament_id, "resumed", Status.PAUSED)
         tournament.status, tournament.running_since = Status.RUNNING, clock.database_now()
         tournament.save()
+        _audit(tournament, "tournament_resumed", "Resumed")
         events.record(tournament.pk, "resumed", "Resumed.")
         events.publish(tournament.pk, "status")
         waiting = tournament.pods.filter(status=Pod.Status.QUEUED)
@@ -97,6 +106,7 @@ def tournament_stop(*, tournament_id: int) -> None:
     """Stop for good: what the running pods have is kept, nothing is evaluated."""
     with transaction.atomic():
         tournament = _locked(tournament_id, "stopped", Status.DRAFT, Status.RUNNING, Status.PAUSED)
+        _audit(tournament, "tournament_stopped", "Stopped")
         endings.end(tournament, Status.STOPPED, "Stopped by hand.", "stopped")
 
 
@@ -108,6 +118,7 @@ def tournament_update(
         tournament = orchestrator.lock(tournament_id)
         if tournament is None:
             raise Tournament.DoesNotExist(f"There is no tournament {tournament_id}.")
+        before = _settings(tournament)
         if name is not None and name != tournament.name:
             _rename(tournament, name)
         if priority is not None and priority != tournament.priority:
@@ -115,10 +126,17 @@ def tournament_update(
             tournament.priority = priority
         if pool_size is not None and pool_size != tournament.pool_size:
             _resize(tournament, pool_size)
+        if before != _settings(tournament):
+            text = f"Changed the tournament from {before} to {_settings(tournament)}."
+            audit.record("tournament_changed", text, tournament_id=tournament_id)
         # Only these: the row here is older than the revisions that the events above have counted.
         tournament.save(update_fields=["name", "priority", "pool_size"])
         orchestrator.fill_pool(tournament.pk)
         events.publish(tournament.pk, "status")
+
+
+def _settings(tournament: Tournament) -> str:
+    return f"{tournament.name}, pool {tournament.pool_size}, priority {tournament.priority}"
 
 
 def _rename(tournament: Tournament, name: str) -> None:
@@ -176,6 +194,7 @@ def tournament_delete(*, tournament_id: int) -> None:
             raise Tournament.DoesNotExist(f"There is no tournament {tournament_id}.")
         # Held until they are gone: what a pod reports meanwhile would refer to rows that this deletes.
         list(tournament.pods.select_for_update().values_list("pk"))
+        _audit(tournament, "tournament_deleted", "Deleted")
         events.publish_deleted(tournament.pk)
         tournament.delete()
         transaction.on_commit(lambda: storage.delete_folder(storage.folder(tournament_id)))

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_safe
@@ -13,7 +12,8 @@ from podracer_core.errors import PodracerError, SpecError
 from podracer_core.hyperparameters import ALGORITHMS, algorithm_problem, sees_images
 from podracer_core.spec import TournamentSpec
 from podracer_core.spec_parse import MAX_SPEC_BYTES, spec_parse, spec_parse_toml
-from webapp.tournaments import artefact_views, charts, forms, selectors, services
+from webapp.accounts.access import Actor, request_actor, request_user
+from webapp.tournaments import access, artefact_views, charts, forms, selectors, services
 from webapp.tournaments.models import Agent, Artefact, Tournament
 from webapp.tournaments.presets import PRESETS, preset_find
 from webapp.tournaments.spec_file import spec_toml
@@ -37,7 +37,7 @@ def tournament_cards(request: HttpRequest) -> HttpResponse:
 def _cards(request: HttpRequest) -> dict[str, Any]:
     text = request.GET.get("offset", "0")
     offset = int(text) if text.isdecimal() and len(text) < 10 else 0
-    page = selectors.tournament_list(limit=PAGE_SIZE, offset=offset)
+    page = selectors.tournament_list(visible=access.visible(request_actor(request)), limit=PAGE_SIZE, offset=offset)
     older = offset + PAGE_SIZE if offset + PAGE_SIZE < page["count"] else None
     newer = max(0, offset - PAGE_SIZE) if offset else None
     return {"section": "tournaments", **page, "offset": offset, "older": older, "newer": newer}
@@ -53,7 +53,7 @@ def slots(request: HttpRequest) -> HttpResponse:
 def tournament_new(request: HttpRequest) -> HttpResponse:
     """The form of a new tournament: from a preset, an earlier tournament or a TOML file, else the first preset."""
     if request.method != "POST":
-        form, preset = _form_offered(request.GET)
+        form, preset = _form_offered(request.GET, request_actor(request))
         return _form_page(request, form, preset=preset)
     if request.POST.get("action") == "load":
         return _form_loaded(request)
@@ -61,7 +61,7 @@ def tournament_new(request: HttpRequest) -> HttpResponse:
     if form.is_valid() and form.spec:
         try:
             tournament = services.tournament_create(
-                owner=_user(request), spec=form.spec, start=request.POST.get("action") != "draft"
+                owner=request_user(request), spec=form.spec, start=request.POST.get("action") != "draft"
             )
             return redirect("tournaments:detail", tournament.pk)
         except SpecError as error:
@@ -69,13 +69,16 @@ def tournament_new(request: HttpRequest) -> HttpResponse:
     return _form_page(request, form, status=422)
 
 
-def _form_offered(query: QueryDict) -> tuple[forms.TournamentForm, str]:
+def _form_offered(query: QueryDict, actor: Actor) -> tuple[forms.TournamentForm, str]:
     """The form as `?from=` or `?preset=` fill it in, and the preset's slug."""
     if "from" in query:
         try:
-            item = selectors.tournament_get(int(query.get("from", "")))
+            number = int(query.get("from", ""))
+            item = selectors.tournament_get(number)
         except (ValueError, OverflowError, Tournament.DoesNotExist):
             raise Http404 from None
+        if not access.sees(actor, number):
+            raise Http404
         return forms.TournamentForm(spec={**item["spec"], "name": name_next(item["name"])}), ""
     preset = preset_find(query.get("preset", "")) or DEFAULT_PRESET
     spec = spec_parse({"name": preset.name, **preset.spec})
@@ -91,7 +94,7 @@ def _form_loaded(request: HttpRequest) -> HttpResponse:
     try:
         spec = spec_parse_toml(body)
     except SpecError as error:
-        form, preset = _form_offered(QueryDict())
+        form, preset = _form_offered(QueryDict(), request_actor(request))
         problems = [f"{dotted}: {message}" if dotted else message for dotted, message in error.errors]
         shown = body[:MAX_SPEC_BYTES].decode(errors="replace")
         return _form_page(request, form, preset=preset, status=422, toml=shown, toml_errors=problems)
@@ -252,8 +255,3 @@ def name_next(name: str) -> str:
     if stem and last.isdecimal() and len(last) < 6:
         return f"{stem} {int(last) + 1}"
     return f"{name[:110]} 2"
-
-
-def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # SignInRequiredMiddleware lets nobody else in
-    return request.user
