@@ -76,6 +76,7 @@ RULES: dict[str, Rule] = {
     "GET audit/": Level.ADMIN,
     "GET audit.csv": Level.ADMIN,
     # The API
+    "GET api/": Level.LOOK,
     "GET api/docs": Level.LOOK,
     "GET api/openapi.json": Level.LOOK,
     "GET api/environments": Level.LOOK,
@@ -186,6 +187,7 @@ def _check(request: HttpRequest, actor: Actor, rule: Rule | None, kwargs: dict[s
     if rule is None or isinstance(rule, Level):
         _level_check(actor, Level.ADMIN if rule is None else rule)
     elif isinstance(rule, Own):
+        _level_check(actor, Level.LOOK)
         if actor.token_name and actor.scope != Scope.ADMIN:
             raise PermissionDenied(f"The scope of this API token is {actor.scope}; this needs {Scope.ADMIN}.")
     else:
