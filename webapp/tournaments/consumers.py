@@ -58,7 +58,7 @@ class TournamentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self.accept()
         actor = await _actor(self.scope)
         if actor is None:
-            await self._end(STRANGER)
+            await self._end(_strangers_code(self.scope))
             return
         named = self.scope["url_route"]["kwargs"].get("tournament_id", "")
         if not ID.fullmatch(named):
@@ -140,7 +140,7 @@ class TournamentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Ends the socket of who may not look (any more); that a tournament was deleted is told otherwise."""
         actor = await _actor(self.scope)
         if actor is None:
-            raise _OverError(HIDDEN if _link_token(self.scope) else STRANGER)
+            raise _OverError(_strangers_code(self.scope))
         if not await _read(access.sees, actor, self._tournament_id) and (
             await _read(selectors.revision_get, self._tournament_id) is not None
         ):
@@ -245,6 +245,11 @@ async def _actor(scope: Any) -> Actor | None:
         return await actor_from_scope(scope)
     found: Actor | None = await _read(sharing.link_actor, token)
     return found
+
+
+def _strangers_code(scope: Any) -> int:
+    """A link that opens nothing is over; whoever is signed out can sign in again."""
+    return STRANGER if _link_token(scope) is None else HIDDEN
 
 
 def _link_token(scope: Any) -> str | None:
