@@ -36,7 +36,7 @@ class Action(Enum):
 
 
 class Own(Enum):
-    """What is about one's own account: a session may, and of tokens only one that may everything."""
+    """What is about one's own account: for a session, and of tokens for one that may do everything."""
 
     ACCOUNT = "account"
 

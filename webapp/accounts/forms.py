@@ -44,9 +44,9 @@ class TokenForm(forms.Form):
         field = self.fields["scope"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [(scope.value, scope.label) for scope in scopes]
-        # A program that names no scope gets what tokens always had: all that its person may.
+        # A program that names no scope gets what tokens always had: all that its person may do.
         field.required = False
-        self.initial["scope"] = scopes[-1]
+        self.initial["scope"] = Scope.RUN if Scope.RUN in scopes else scopes[-1]
 
 
 class PasswordForm(forms.Form):

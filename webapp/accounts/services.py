@@ -86,7 +86,7 @@ def password_set(*, user: User, password: str) -> None:
 def api_token_create(
     *, user: User, name: str, scope: str | None = None, lifetime_days: int | None = None
 ) -> tuple[ApiToken, str]:
-    """A new token and its text, which is shown now and never again. Without a scope it may all that its person may.
+    """A new token and its text, which is shown now and never again. Without a scope it may do all that its person may.
 
     Raises AccountError for a name that cannot be shown, and for a scope beyond the person's role.
     """

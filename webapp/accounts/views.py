@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from django.contrib.auth import authenticate, login, logout, update_session_auth_hash
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -76,9 +77,10 @@ def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
 def sign_out(request: HttpRequest) -> HttpResponse:
     """End the session, and close its sockets."""
     user = request_user(request)
-    audit.record("sign_out", f"{user.username} signed out.")
-    logout(request)
-    publish_access(user.pk)
+    with transaction.atomic():
+        audit.record("sign_out", f"{user.username} signed out.")
+        logout(request)
+        publish_access(user.pk)
     return redirect("accounts:sign-in")
 
 
@@ -142,9 +144,10 @@ def safe_target(request: HttpRequest, target: str) -> str:
 
 
 def _sign_in(request: HttpRequest, user: User, how: str) -> None:
-    login(request, user, backend=BACKEND)
     actor = actor_of(user, address=address_of(request))
-    audit.record("sign_in", f"{user.username} signed in {how}.", actor=actor)
+    with transaction.atomic():
+        login(request, user, backend=BACKEND)
+        audit.record("sign_in", f"{user.username} signed in {how}.", actor=actor)
 
 
 def _password_check(request: HttpRequest, username: str, password: str) -> tuple[User | None, str, int]:

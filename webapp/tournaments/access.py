@@ -16,7 +16,7 @@ from webapp.tournaments.models import Tournament
 
 @dataclass(frozen=True)
 class Access:
-    """What somebody may do with one tournament; each right includes those before it. Without an id there is none."""
+    """What somebody may do with one tournament; each right includes those before it. Without an id it is not seen."""
 
     tournament_id: int | None = None
     controls: bool = False

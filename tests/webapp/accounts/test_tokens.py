@@ -49,7 +49,7 @@ def test_a_token_loses_what_its_person_loses() -> None:
     assert program.get("/tournaments/new/").status_code == 200
 
 
-def test_only_a_token_that_may_everything_makes_tokens() -> None:
+def test_only_a_token_of_scope_admin_makes_tokens() -> None:
     owner = people.person()
     for scope, status in (("read", 403), ("run", 403), ("admin", 201)):
         answer = people.program_of(owner, scope).post("/tokens/", {"name": "child", "scope": "read"})

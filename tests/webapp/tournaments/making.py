@@ -17,7 +17,7 @@ from webapp.tournaments.orchestrator import Claim
 
 
 def user(name: str = "owner") -> User:
-    """Somebody who may everything."""
+    """Somebody who may do everything."""
     return people.person(name)
 
 
