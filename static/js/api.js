@@ -1,5 +1,5 @@
 // Calls of the REST API with the session's cookie, and the toasts that say what went wrong.
-import { $, h } from "./dom.js";
+import { $, address, h } from "./dom.js";
 
 const TOAST_MS = 8000;
 
@@ -23,7 +23,7 @@ export async function call(method, path, body) {
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
   try {
-    response = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    response = await fetch(address(path), { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
     throw new ApiError("The server does not answer. Is Podracer still running?", 0);
   }

@@ -1,5 +1,5 @@
 // The leaderboard: rank with its change, agent, score, interval on one common axis, how sure the order is.
-import { h, refill, s, setText } from "./dom.js";
+import { address, h, refill, s, setText } from "./dom.js";
 import { aligned, certainty, changes, number } from "./format.js";
 
 // Ensembles have no colour of a line of their own.
@@ -85,7 +85,7 @@ export class Board {
         ? h("td", { class: "rank" }, h("abbr", { title: "an ensemble has no rank: the agents keep theirs" }, "–"))
         : h("td", { class: "rank" }, String(item.rank), change(item)),
       h("td", {}, h("span", { class: `chip ${tone(item)}`, "aria-hidden": "true" }),
-        h("a", { class: "name", href: `/agents/${item.agent}/` }, item.name), " ", h("span", { class: "tag" }, item.algorithm), descent(item)),
+        h("a", { class: "name", href: address(`/agents/${item.agent}/`) }, item.name), " ", h("span", { class: "tag" }, item.algorithm), descent(item)),
       h("td", { class: "num score" }, aligned(item.score), h("div", { class: "sub" }, plusMinus(item))),
       h("td", { class: "ivcell" }, interval(item, axis, target)),
       h("td", { class: "num" }, item.beats_next === null ? "–" : certainty(item.beats_next)));

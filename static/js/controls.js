@@ -6,6 +6,7 @@ import { plural } from "./format.js";
 const SETTLE_MS = 300;
 
 export function controlsStart(store, onTournament) {
+  if (!$("[data-stepper]")) return () => {}; // for looking only
   const path = `/api/tournaments/${store.tournament.id}`;
 
   for (const button of $$("[data-action]")) {

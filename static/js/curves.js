@@ -1,5 +1,6 @@
 // The learning curves: drawn by Plotly from what the server prepared, then grown in place.
 // Builds the same traces as webapp/tournaments/charts.py.
+import { address } from "./dom.js";
 import { CONFIG, coloured, fitted } from "./figure.js";
 
 const GHOST_POINTS = 60;
@@ -41,7 +42,7 @@ export class Curves {
     await Plotly.newPlot(this.element, coloured(figure.data), this.laidOut(), CONFIG);
     this.element.on("plotly_click", ({ points }) => {
       const agent = points[0]?.data.meta?.agent;
-      if (agent) location.assign(`/agents/${agent}/`);
+      if (agent) location.assign(address(`/agents/${agent}/`));
     });
     this.busy = false;
     this.schedule();

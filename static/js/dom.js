@@ -2,6 +2,9 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
+// An address of ours; below that of a share link, when the page is one's.
+export const address = (path) => (document.body.dataset.prefix ?? "") + path;
+
 export const $ = (selector, root = document) => root.querySelector(selector);
 export const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 

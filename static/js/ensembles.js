@@ -1,6 +1,6 @@
 // Ensembles on the tournament's page: asking for one, and what becomes of those that are not on the board yet.
 import { attempt, call, toast } from "./api.js";
-import { $, h, refill } from "./dom.js";
+import { $, address, h, refill } from "./dom.js";
 
 const STATES = { QUEUED: "Waiting for a worker", RUNNING: "Being made and evaluated" };
 const USUAL = 3;
@@ -10,15 +10,20 @@ export class Ensembles {
     this.form = form;
     this.list = list;
     this.path = `${path}/ensembles`;
-    this.size = $("select", form);
-    this.most = Number(form.dataset.most);
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.ask();
-    });
+    // Who only looks has no form, and no buttons.
+    if (form) this.formStart();
     list.addEventListener("click", ({ target }) => {
       const button = target.closest("button");
       if (button) this.act(button);
+    });
+  }
+
+  formStart() {
+    this.size = $("select", this.form);
+    this.most = Number(this.form.dataset.most);
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.ask();
     });
   }
 
@@ -41,9 +46,7 @@ export class Ensembles {
   }
 
   render({ ranked, making }) {
-    const most = Math.min(ranked.length, this.most);
-    this.form.hidden = most < 2;
-    if (most >= 2 && this.size.length !== most - 1) this.offer(most);
+    if (this.form) this.offer(Math.min(ranked.length, this.most));
     const shown = JSON.stringify(making);
     if (shown === this.shown) return;
     this.shown = shown;
@@ -51,6 +54,8 @@ export class Ensembles {
   }
 
   offer(most) {
+    this.form.hidden = most < 2;
+    if (most < 2 || this.size.length === most - 1) return;
     const chosen = Number(this.size.value) || USUAL;
     this.size.replaceChildren(...Array.from({ length: most - 1 }, (_, index) => h("option", {}, String(index + 2))));
     this.size.value = String(Math.min(chosen, most));
@@ -61,10 +66,10 @@ export class Ensembles {
     const button = (value, text, label) =>
       h("button", { type: "button", class: "quiet", value, "data-agent": agent, "aria-label": `${label} ${name}` }, text);
     return h("li", { class: "artefact" },
-      h("div", { class: "grow" }, h("a", { class: "strong", href: `/agents/${agent}/` }, name),
+      h("div", { class: "grow" }, h("a", { class: "strong", href: address(`/agents/${agent}/`) }, name),
         h("div", { class: "sub" }, `of ${members.map((member) => member.name).join(" ")}`)),
       failed
-        ? [h("div", {}, button("retry", "Try again", "Try again to make"), button("remove", "Remove", "Remove")),
+        ? [this.form && h("div", {}, button("retry", "Try again", "Try again to make"), button("remove", "Remove", "Remove")),
           h("div", { class: "reason FAILED" }, reason)]
         : h("div", { class: "making" }, STATES[status], h("progress", { "aria-label": name })));
   }

@@ -1,5 +1,5 @@
 // The pods: those that train now first, then those that wait, then the newest that ended.
-import { h, refill } from "./dom.js";
+import { address, h, refill } from "./dom.js";
 import { count, number } from "./format.js";
 
 const SHOWN = innerWidth < 600 ? 5 : 10;
@@ -28,7 +28,7 @@ function retried({ losses }) {
 function row(pod, color, paused) {
   return h("tr", { class: pod.status },
     h("td", {}, h("span", { class: `chip ${color === undefined ? "" : `c${color % 12}`}`, "aria-hidden": "true" }),
-      h("a", { href: `/agents/${pod.agent}/` }, pod.agent_name), h("div", { class: "sub" }, `${pod.strategy}${retried(pod)}`)),
+      h("a", { href: address(`/agents/${pod.agent}/`) }, pod.agent_name), h("div", { class: "sub" }, `${pod.strategy}${retried(pod)}`)),
     h("td", {}, h("span", { class: `state ${pod.status}` }, h("b", {}, pod.status))),
     h("td", {}, steps(pod), pod.reason && h("div", { class: pod.status === "FAILED" ? "why" : "sub" }, pod.reason)),
     h("td", { class: "num opt return" }, number(pod.episodic_return)),

@@ -1,12 +1,14 @@
 // A WebSocket that comes back: waits longer after each failure, and starts over when a message is missing.
 
+import { address } from "./dom.js";
+
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 10_000;
 
 export class LiveSocket {
   // onMessage(message); onState(connected, failures in a row, close code)
   constructor(path, { onMessage, onState }) {
-    this.url = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}`;
+    this.url = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${address(path)}`;
     this.onMessage = onMessage;
     this.onState = onState;
     this.failures = 0;

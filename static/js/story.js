@@ -1,5 +1,5 @@
 // The champion's line, and what happened.
-import { h, refill, setText } from "./dom.js";
+import { address, h, refill, setText } from "./dom.js";
 import { changes, clock, fullTime, number, plural, setting } from "./format.js";
 
 const SHOWN_EVENTS = 12;
@@ -29,7 +29,7 @@ export function lineSentence(ancestry) {
 
 function member(item) {
   const changed = changes(item.changes);
-  return h("li", {}, h("a", { class: "ancestor", href: `/agents/${item.id}/` }, h("strong", {}, item.name),
+  return h("li", {}, h("a", { class: "ancestor", href: address(`/agents/${item.id}/`) }, h("strong", {}, item.name),
     h("span", { class: "sub" }, `${item.strategy} · ${number(item.score)}`), changed && h("span", { class: "changes" }, changed)));
 }
 
@@ -47,7 +47,7 @@ function told(event) {
   const name = event.agent_name;
   const at = name ? event.text.indexOf(name) : -1;
   if (at < 0) return [event.text];
-  return [event.text.slice(0, at), h("a", { class: "strong", href: `/agents/${event.agent}/` }, name), event.text.slice(at + name.length)];
+  return [event.text.slice(0, at), h("a", { class: "strong", href: address(`/agents/${event.agent}/`) }, name), event.text.slice(at + name.length)];
 }
 
 export class Events {

@@ -78,7 +78,8 @@ export function summaryShow(t) {
   setText($("[data-name]"), t.name);
   document.title = `${t.name} · Podracer`;
   for (const button of $$("[data-when-status]")) button.hidden = !button.dataset.whenStatus.split(" ").includes(t.status);
-  $("[data-stepper]").hidden = !["DRAFT", "RUNNING", "PAUSED"].includes(t.status);
+  const stepper = $("[data-stepper]"); // of those who may only look there is none
+  if (stepper) stepper.hidden = !["DRAFT", "RUNNING", "PAUSED"].includes(t.status);
   setText($("[data-when]"), whenText(t));
   const reason = $("[data-reason]");
   reason.hidden = !t.reason;

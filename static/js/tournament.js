@@ -6,6 +6,7 @@ import { Curves } from "./curves.js";
 import { $, $$, json, setText } from "./dom.js";
 import { Ensembles } from "./ensembles.js";
 import { Pods } from "./pods.js";
+import { sharingStart } from "./sharing.js";
 import { LiveSocket } from "./socket.js";
 import { Store } from "./store.js";
 import { Events, lineShow } from "./story.js";
@@ -28,6 +29,8 @@ const sizeShow = controlsStart(store, (tournament) => {
   store.tournament = tournament;
   changed(["tournament"]);
 });
+
+sharingStart(store.tournament.id);
 
 // Tables are drawn a few times a second at most, and not at all while nobody looks.
 const dirty = new Set();
@@ -94,7 +97,11 @@ function championColor() {
 }
 
 // What the consumer closes a socket with, where trying again cannot help.
-const FINAL = { 4401: "You are signed out: reload the page to sign in again.", 4404: "This tournament was deleted." };
+const FINAL = {
+  4401: "You are signed out: reload the page to sign in again.",
+  4403: "This tournament is not shared with you any more; what you see is not kept up to date.",
+  4404: "This tournament was deleted.",
+};
 
 function lost(code) {
   setText(banner, FINAL[code] ?? "Connection lost, trying again…");

@@ -10,6 +10,7 @@ from django.test import Client
 from podracer_core.envs.catalogue import CatalogueEntry
 from podracer_core.envs.spaces import SpaceInfo, discrete
 from podracer_core.spec_parse import spec_parse, spec_parse_toml
+from tests.webapp import people
 from tests.webapp.test_forms import typed
 from webapp.tournaments import environment_cards, services
 from webapp.tournaments.models import Agent, Pod, Tournament
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def user() -> User:
-    return User.objects.create_user("owner")
+    return people.person()
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connections
 
 from podracer_core.spec_parse import spec_parse
+from tests.webapp import people
 from webapp.tournaments import services
 from webapp.tournaments.models import Tournament
 from workers.machine import Machine
@@ -42,7 +42,7 @@ def _folder(path: Path) -> dict[str, Any]:
 @pytest.fixture
 def start(transactional_db: None) -> Callable[..., Tournament]:
     """Starts a tournament of one pod at a time."""
-    owner = User.objects.create_user("owner")
+    owner = people.person()
 
     def started(**spec: Any) -> Tournament:
         data = {"env_id": "CartPole-v1", "pool": {"size": 1}, "stop": {"pods": 1}, **spec}

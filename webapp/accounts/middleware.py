@@ -5,13 +5,15 @@ from typing import Any
 from urllib.parse import quote
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.http.response import HttpResponseBase
 from django.middleware.csrf import CsrfViewMiddleware
 from django.shortcuts import resolve_url
 from django.utils.deprecation import MiddlewareMixin
 
-from webapp.accounts.services import api_token_user
+from webapp.accounts.access import actor_of, address_of
+from webapp.accounts.services import TokenRefusedError, api_token_check
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz", "/sign-in/"})
 OPEN_PREFIXES = ("/sign-in/link/", settings.STATIC_URL)
@@ -28,10 +30,14 @@ class TokenAuthenticationMiddleware(MiddlewareMixin):
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
-        user = api_token_user(token.strip())
-        if user is None:
-            return _unauthorised("This API token is not valid: mistyped, revoked, or of another installation.")
-        request.user = user
+        if hasattr(request, "actor"):  # of a share link, which no token widens
+            return None
+        try:
+            found = api_token_check(token.strip())
+        except TokenRefusedError as refused:
+            return _unauthorised(str(refused))
+        request.user = found.user
+        request.actor = actor_of(found.user, found, address=address_of(request))  # type: ignore[attr-defined]
         request.token_authenticated = True  # type: ignore[attr-defined]
         # A foreign page can make a browser send its cookie, but not this header.
         request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
@@ -43,9 +49,14 @@ class SignInRequiredMiddleware(MiddlewareMixin):
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         # The open paths first: a health check must not need the database for its session.
-        if request.path in OPEN_PATHS or request.path.startswith(OPEN_PREFIXES):
+        if is_open(request):
             return None
-        if request.user.is_authenticated:
+        if hasattr(request, "actor"):
+            if request.actor.user is None:  # a share link, also in the hands of somebody signed in
+                request.user = AnonymousUser()
+            return None
+        if isinstance(request.user, User):
+            request.actor = actor_of(request.user, address=address_of(request))  # type: ignore[attr-defined]
             return None
         if request.path.startswith(PROGRAM_PREFIXES):
             return _unauthorised("Sign in, or send an API token as 'Authorization: Bearer TOKEN'.")
@@ -65,6 +76,11 @@ class SignInRequiredMiddleware(MiddlewareMixin):
             return None
         detail = "This request did not come from a page of this dashboard: reload the page and try again."
         return JsonResponse({"detail": detail}, status=403)
+
+
+def is_open(request: HttpRequest) -> bool:
+    """Whether strangers may ask this."""
+    return request.path in OPEN_PATHS or request.path.startswith(OPEN_PREFIXES)
 
 
 def _unauthorised(detail: str) -> JsonResponse:

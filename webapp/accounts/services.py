@@ -1,4 +1,4 @@
-"""Every write of accounts: the owner, API tokens, sign-in links."""
+"""Writes of accounts that are not about other people: the owner, API tokens, passwords, sign-in links."""
 
 import contextlib
 import hashlib
@@ -17,7 +17,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from podracer_core.errors import PodracerError
-from webapp.accounts.models import ApiToken, SignInLink
+from webapp.accounts import audit
+from webapp.accounts.access import ROLE_LEVELS, SCOPE_LEVELS, actor_now, role_of
+from webapp.accounts.models import ApiToken, Profile, Role, Scope, SignInLink
+from webapp.accounts.notices import publish_access
 
 OWNER_NAME = "owner"
 OWNER_TOKEN_NAME = "owner-token file"  # noqa: S105 - a label
@@ -25,10 +28,16 @@ OWNER_APPS = ("accounts", "tournaments")
 TOKEN_PREFIX = "podracer_"  # noqa: S105 - how every token starts
 LINK_LIFETIME = timedelta(hours=24)
 LAST_USED_RESOLUTION = timedelta(minutes=1)
+LIFETIMES = (30, 90, 365)
+"""Days that a token or a share link may be given; it may also never expire."""
 
 
 class AccountError(PodracerError):
-    """A name, password or token that cannot be taken."""
+    """A name, password, role or token that cannot be taken."""
+
+
+class TokenRefusedError(PodracerError):
+    """An API token that opens nothing; the text says why."""
 
 
 def owner_ensure(token_file: Path) -> User:
@@ -37,7 +46,7 @@ def owner_ensure(token_file: Path) -> User:
     with transaction.atomic():
         # Two processes that start at once must not each write a token and revoke the other's.
         User.objects.select_for_update().get(pk=owner.pk)
-        _owner_permissions_ensure(owner)
+        _owner_rights_ensure(owner)
         if _token_file_holds(token_file, owner):
             token_file.chmod(0o600)
         else:
@@ -57,44 +66,85 @@ def owner_token_rotate(token_file: Path) -> User:
 def owner_password_set(password: str) -> User:
     """Set the owner's password. Raises AccountError, saying what is wrong with it."""
     owner = _owner_get()
-    try:
-        validate_password(password, owner)
-    except ValidationError as error:
-        raise AccountError(f"This password is not taken: {' '.join(error.messages)}") from None
-    owner.set_password(password)
-    owner.save(update_fields=["password"])
+    password_set(user=owner, password=password)
     return owner
 
 
-def api_token_create(*, user: User, name: str) -> tuple[ApiToken, str]:
-    """A new token and its text, which is shown now and never again."""
+def password_set(*, user: User, password: str) -> None:
+    """Raises AccountError, saying what is wrong with it."""
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        raise AccountError(f"This password is not taken: {' '.join(error.messages)}") from None
+    with transaction.atomic():
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        audit.record("password_set", f"Set the password of {user.username}.")
+        publish_access(user.pk)
+
+
+def api_token_create(
+    *, user: User, name: str, scope: str | None = None, lifetime_days: int | None = None
+) -> tuple[ApiToken, str]:
+    """A new token and its text, which is shown now and never again. Without a scope it may do all that its person may.
+
+    Raises AccountError for a name that cannot be shown, and for a scope beyond the person's role.
+    """
     name = " ".join(name.split())
     if not name or len(name) > 80 or not name.isprintable():
         raise AccountError("Give the token a name of 1 to 80 characters that says where it is used.")
     text = TOKEN_PREFIX + secrets.token_urlsafe(32)
-    token = ApiToken.objects.create(user=user, name=name, token_hash=token_hash(text), prefix=text[:14])
+    expires_at = timezone.now() + timedelta(days=lifetime_days) if lifetime_days else None
+    scopes = scopes_allowed(user)
+    if scope is not None and scope not in scopes:
+        raise AccountError(f"The role of {user.username} is {role_of(user)}: a token may have {' or '.join(scopes)}.")
+    with transaction.atomic():
+        token = ApiToken.objects.create(
+            user=user,
+            name=name,
+            token_hash=token_hash(text),
+            prefix=text[:14],
+            scope=scope or scopes[-1],
+            expires_at=expires_at,
+        )
+        until = f", until {expires_at:%Y-%m-%d}" if expires_at else ""
+        audit.record("token_created", f"Made the API token {name} of {user.username}: {token.scope}{until}.")
     return token, text
+
+
+def scopes_allowed(user: User) -> list[Scope]:
+    """What a new token of theirs may be for: never more than their role, or than the token that asks for it."""
+    highest = min(ROLE_LEVELS[role_of(user)], actor_now().level)
+    return [scope for scope, level in SCOPE_LEVELS.items() if level <= highest]
 
 
 def api_token_revoke(*, user: User, token_id: int) -> bool:
     """Revoke one of the user's tokens; False where they have no such valid one."""
-    tokens = ApiToken.objects.filter(user=user, pk=token_id, revoked_at=None)
-    return bool(tokens.update(revoked_at=timezone.now()))
+    with transaction.atomic():
+        token = ApiToken.objects.select_for_update().filter(user=user, pk=token_id, revoked_at=None).first()
+        if token is None:
+            return False
+        token.revoked_at = timezone.now()
+        token.save(update_fields=["revoked_at"])
+        audit.record("token_revoked", f"Revoked the API token {token.name} of {user.username}.")
+        publish_access(user.pk)
+    return True
 
 
-def api_token_user(text: str) -> User | None:
-    """Whose valid token this is; notes that it was used."""
-    token = (
-        ApiToken.objects.select_related("user")
-        .filter(token_hash=token_hash(text), revoked_at=None, user__is_active=True)
-        .first()
-    )
-    if token is None:
-        return None
+def api_token_check(text: str) -> ApiToken:
+    """The valid token that this is, with its user; notes that it was used. Raises TokenRefusedError."""
+    token = ApiToken.objects.select_related("user").filter(token_hash=token_hash(text)).first()
+    if token is None or not token.user.is_active:
+        raise TokenRefusedError("This API token is not valid: mistyped, revoked, or of another installation.")
+    if token.revoked_at:
+        raise TokenRefusedError(f"The API token {token.name!r} was revoked, so it is not valid any more.")
     now = timezone.now()
+    if token.expires_at and token.expires_at <= now:
+        expired = f"The API token {token.name!r} expired on {token.expires_at:%Y-%m-%d} and is not valid any more"
+        raise TokenRefusedError(f"{expired}; make another under API tokens.")
     if token.last_used_at is None or now - token.last_used_at > LAST_USED_RESOLUTION:
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
-    return token.user
+    return token
 
 
 def sign_in_link_create(user: User, base_url: str) -> str:
@@ -131,8 +181,9 @@ def _owner_get() -> User:
     return owner
 
 
-def _owner_permissions_ensure(owner: User) -> None:
-    """The admin pages of Podracer's own data; not of users and groups."""
+def _owner_rights_ensure(owner: User) -> None:
+    """The role of an admin, and the look-only pages of Podracer's own data."""
+    Profile.objects.update_or_create(user=owner, defaults={"role": Role.ADMIN})
     owner.user_permissions.add(*Permission.objects.filter(content_type__app_label__in=OWNER_APPS))
 
 
@@ -141,11 +192,13 @@ def _token_file_holds(path: Path, owner: User) -> bool:
         text = path.read_text().strip()
     except (OSError, UnicodeDecodeError):
         return False
-    return ApiToken.objects.filter(user=owner, token_hash=token_hash(text), revoked_at=None).exists()
+    return ApiToken.objects.filter(user=owner, token_hash=token_hash(text), revoked_at=None, expires_at=None).exists()
 
 
 def _owner_token_write(owner: User, path: Path) -> None:
+    _owner_rights_ensure(owner)
     ApiToken.objects.filter(user=owner, name=OWNER_TOKEN_NAME, revoked_at=None).update(revoked_at=timezone.now())
+    publish_access(owner.pk)
     _, text = api_token_create(user=owner, name=OWNER_TOKEN_NAME)
     _write_private(path, text + "\n")
 

@@ -1,8 +1,8 @@
-"""Addresses of signing in and out and of API tokens."""
+"""Addresses of signing in and out, of one's own account, of people and of the audit log."""
 
 from django.urls import URLPattern, path
 
-from webapp.accounts import views
+from webapp.accounts import audit_views, people_views, views
 
 app_name = "accounts"
 urlpatterns: list[URLPattern] = [
@@ -11,4 +11,9 @@ urlpatterns: list[URLPattern] = [
     path("sign-out/", views.sign_out, name="sign-out"),
     path("tokens/", views.tokens, name="tokens"),
     path("tokens/<int:token_id>/revoke/", views.token_revoke, name="token-revoke"),
+    path("password/", views.password, name="password"),
+    path("people/", people_views.people, name="people"),
+    path("people/<int:user_id>/", people_views.person, name="person"),
+    path("audit/", audit_views.audit_log, name="audit"),
+    path("audit.csv", audit_views.audit_csv, name="audit-csv"),
 ]

@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from podracer_core.errors import SpecError
+from webapp.accounts import audit
 from webapp.tournaments import clock, dispatch, events, lineage, storage
 from webapp.tournaments.errors import ArtefactLostError, TournamentError
 from webapp.tournaments.models import Agent, Artefact, Worker
@@ -81,6 +82,8 @@ def artefact_request(*, agent_id: int, kind: str, name: str) -> None:
         artefact.status, artefact.reason, artefact.progress = Status.QUEUED, "", 0.0
         artefact.requested_at, artefact.finished_at = clock.database_now(), None
         artefact.save()
+        text = f"Asked for the {kind} {name} of agent {agent.name}."
+        audit.record(f"{kind}_requested", text, tournament_id=agent.tournament_id)
         dispatch.ring_artefacts()
 
 

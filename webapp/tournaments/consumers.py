@@ -14,8 +14,10 @@ from channels.db import database_sync_to_async
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 
-from webapp.accounts.sockets import user_from_scope
-from webapp.tournaments import events, selectors, strict_json
+from webapp.accounts.access import Actor
+from webapp.accounts.notices import group_name as person_group
+from webapp.accounts.sockets import actor_from_scope
+from webapp.tournaments import access, events, selectors, sharing, strict_json
 from webapp.tournaments.backlog import Backlog, Changes, merged
 from webapp.tournaments.models import Tournament
 
@@ -30,7 +32,7 @@ CHECK_INTERVAL = 5.0
 SEND_TIMEOUT = 30.0
 """Seconds after which a viewer that takes nothing is let go."""
 
-STRANGER, MISSING, TRY_AGAIN = 4401, 4404, 1013
+STRANGER, HIDDEN, MISSING, TRY_AGAIN = 4401, 4403, 4404, 1013
 
 ID = re.compile(r"[0-9]{1,18}")
 
@@ -54,26 +56,29 @@ class TournamentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def connect(self) -> None:
         """Refusals come after the handshake: a browser shows no close code before it."""
         await self.accept()
-        if await user_from_scope(self.scope) is None:
-            await self._end(STRANGER)
+        actor = await _actor(self.scope)
+        if actor is None:
+            await self._end(_strangers_code(self.scope))
             return
         named = self.scope["url_route"]["kwargs"].get("tournament_id", "")
         if not ID.fullmatch(named):
             await self._end(MISSING)
             return
         self._tournament_id = int(named)
-        self._group = events.group_name(self._tournament_id)
+        self._groups = [events.group_name(self._tournament_id)]
+        if actor.user is not None:
+            self._groups.append(person_group(actor.user.pk))
         self._backlog = Backlog()
         self._seq = 0
-        self._deleted = False
+        self._deleted = self._check_now = False
         self._wake = asyncio.Event()
         self._task = asyncio.create_task(self._pump())
 
     async def disconnect(self, code: int) -> None:
         await self._stop_pump()
-        if hasattr(self, "_group"):
+        for group in getattr(self, "_groups", ()):
             with contextlib.suppress(Exception):  # a broker that is gone has forgotten the group as well
-                await self.channel_layer.group_discard(self._group, self.channel_name)
+                await self.channel_layer.group_discard(group, self.channel_name)
 
     async def tournament_message(self, told: dict[str, Any]) -> None:
         """Something changed; the pump is told."""
@@ -82,6 +87,11 @@ class TournamentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 self._deleted = True
             else:
                 self._backlog.add(message)
+        self._wake.set()
+
+    async def access_changed(self, message: dict[str, Any]) -> None:
+        """A role, a token, a link, a session or who sees the tournament is another now."""
+        self._check_now = True
         self._wake.set()
 
     # The pump
@@ -96,7 +106,8 @@ class TournamentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._end(TRY_AGAIN)
 
     async def _send_until_over(self) -> None:
-        await self.channel_layer.group_add(self._group, self.channel_name)
+        await self._join()
+        await self._check_access()  # once in its groups: what happened before they were joined was not heard
         await self._send_snapshot()
         loop = asyncio.get_running_loop()
         check_at = loop.time() + CHECK_INTERVAL
@@ -105,6 +116,9 @@ class TournamentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 await asyncio.wait_for(self._wake.wait(), max(0.0, check_at - loop.time()))
             self._wake.clear()
             await asyncio.sleep(WINDOW)
+            if self._check_now:
+                self._check_now = False
+                await self._check_access()
             if loop.time() >= check_at:
                 await self._check()
                 check_at = loop.time() + CHECK_INTERVAL
@@ -112,13 +126,26 @@ class TournamentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def _check(self) -> None:
         """Join the group again, which a restarted broker has forgotten, and look for what was missed meanwhile."""
-        await self.channel_layer.group_add(self._group, self.channel_name)
-        if not await _signed_in(self.scope):
-            raise _OverError(STRANGER)
+        await self._join()
+        await self._check_access()
         revision = await _read(selectors.revision_get, self._tournament_id)
         if revision is None:
             await self._say_deleted()
         self._backlog.exists(revision)
+
+    async def _join(self) -> None:
+        for group in self._groups:
+            await self.channel_layer.group_add(group, self.channel_name)
+
+    async def _check_access(self) -> None:
+        """Ends the socket of who may not look (any more); that a tournament was deleted is told otherwise."""
+        actor = await _actor(self.scope)
+        if actor is None:
+            raise _OverError(_strangers_code(self.scope))
+        if not await _read(access.sees, actor, self._tournament_id) and (
+            await _read(selectors.revision_get, self._tournament_id) is not None
+        ):
+            raise _OverError(HIDDEN if self._seq else MISSING)
 
     async def _flush(self) -> None:
         """Send what the window has brought."""
@@ -212,11 +239,20 @@ def _changes_read(tournament_id: int, changes: Changes) -> list[tuple[str, Any]]
     return [(kind, data) for kind, data in said if data is not None]
 
 
-async def _signed_in(scope: Any) -> bool:
-    """Whether the viewer still may look: the token is valid, or the session was not ended."""
-    if await user_from_scope(scope) is None:
-        return False
-    session = scope.get("session")
-    if b"origin" not in dict(scope["headers"]) or session is None:
-        return True
-    return bool(await database_sync_to_async(session.exists)(session.session_key))
+async def _actor(scope: Any) -> Actor | None:
+    """Who looks, as of now: by session, token or share link."""
+    token = _link_token(scope)
+    if token is None:
+        return await actor_from_scope(scope)
+    found: Actor | None = await _read(sharing.link_actor, token)
+    return found
+
+
+def _strangers_code(scope: Any) -> int:
+    """A link that opens nothing is over; whoever is signed out can sign in again."""
+    return STRANGER if _link_token(scope) is None else HIDDEN
+
+
+def _link_token(scope: Any) -> str | None:
+    token: str | None = scope["url_route"]["kwargs"].get("link_token")
+    return token

@@ -4,29 +4,22 @@ What one transaction changes of a tournament is one message, which raises its re
 tell when it missed one.
 """
 
-import asyncio
-import logging
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from channels.layers import get_channel_layer
 from django.db import connection, transaction
 
+from webapp.accounts.notices import ACCESS_TYPE
+from webapp.publisher import publisher
 from webapp.tournaments import rows
 from webapp.tournaments.models import Agent, Event, Pod, Tournament
-
-logger = logging.getLogger(__name__)
 
 MESSAGE_TYPE = "tournament.message"
 """The Channels handler name of every message."""
 
 DELETED = "deleted"
 """The kind of the last change."""
-
-BACKLOG = 1000
-"""Messages that may wait for a broker that is away; later ones are dropped, and their revision shows it."""
 
 
 def group_name(tournament_id: int) -> str:
@@ -69,7 +62,9 @@ class Message:
 
     def __call__(self) -> None:
         if self.changes:
-            _publisher.send(self.tournament_id, {"revision": self.revision, "changes": self.changes})
+            publisher.send(
+                group_name(self.tournament_id), MESSAGE_TYPE, {"revision": self.revision, "changes": self.changes}
+            )
 
 
 def _pending(tournament_id: int) -> Message | None:
@@ -98,62 +93,9 @@ def record(tournament_id: int, kind: str, text: str, *, agent: Agent | None = No
 def publish_deleted(tournament_id: int) -> None:
     """Tell the viewers that the tournament is gone."""
     message = {"revision": 0, "changes": [{"kind": DELETED, "key": None, "data": None}]}
-    transaction.on_commit(lambda: _publisher.send(tournament_id, message))
+    transaction.on_commit(lambda: publisher.send(group_name(tournament_id), MESSAGE_TYPE, message))
 
 
-class _Publisher:
-    """Sends to the channel layer from one thread with an event loop of its own.
-
-    A caller never waits for the broker, messages keep their order, and connections are reused, which
-    `async_to_sync` in a worker's threads would not do. Those of one tournament that wait are sent together.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._queue: asyncio.Queue[tuple[int, dict[str, Any]]] | None = None
-
-    def send(self, tournament_id: int, message: dict[str, Any]) -> None:
-        with self._lock:
-            if self._loop is None:
-                self._start()
-        assert self._loop is not None
-        self._loop.call_soon_threadsafe(self._enqueue, tournament_id, message)
-
-    def _start(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._queue = asyncio.Queue(maxsize=BACKLOG)
-        threading.Thread(target=self._run, name="publisher", daemon=True).start()
-
-    def _run(self) -> None:
-        assert self._loop is not None
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._forward())
-
-    def _enqueue(self, tournament_id: int, message: dict[str, Any]) -> None:
-        assert self._queue is not None
-        try:
-            self._queue.put_nowait((tournament_id, message))
-        except asyncio.QueueFull:
-            logger.warning("the broker is away; a message for %s was dropped", group_name(tournament_id))
-
-    async def _forward(self) -> None:
-        assert self._queue is not None
-        layer = get_channel_layer()
-        while True:
-            waiting: dict[int, list[dict[str, Any]]] = {}
-            tournament_id, message = await self._queue.get()
-            waiting[tournament_id] = [message]
-            while not self._queue.empty():
-                tournament_id, message = self._queue.get_nowait()
-                waiting.setdefault(tournament_id, []).append(message)
-            for tournament_id, messages in waiting.items():
-                group = group_name(tournament_id)
-                try:
-                    await layer.group_send(group, {"type": MESSAGE_TYPE, "messages": messages})
-                except Exception as error:  # whatever the broker's client raises, the next message is tried
-                    logger.warning("could not publish to %s: %s", group, error)
-                    await asyncio.sleep(0.2)
-
-
-_publisher = _Publisher()
+def publish_access(tournament_id: int) -> None:
+    """Have the sockets of its viewers look whether each still may see the tournament."""
+    transaction.on_commit(lambda: publisher.send(group_name(tournament_id), ACCESS_TYPE))

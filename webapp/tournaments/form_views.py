@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
@@ -15,7 +14,9 @@ from podracer_core.errors import PodracerError, SpecError
 from podracer_core.hyperparameters import ALGORITHMS
 from podracer_core.spec import TournamentSpec
 from podracer_core.spec_parse import MAX_SPEC_BYTES, spec_parse, spec_parse_toml
+from webapp.accounts.access import request_actor, request_user
 from webapp.tournaments import (
+    access,
     environment_cards,
     form_selectors,
     forms_hyperparameters,
@@ -40,13 +41,13 @@ def tournament_new(request: HttpRequest) -> HttpResponse:
         return _form_offered(request)
     if request.POST.get("action") == "load":
         return _form_loaded(request)
-    form, again = _form_checked(request.POST), _compared(request.POST)
+    form, again = _form_checked(request.POST), _compared(request, request.POST)
     if form.spec is None:
         return _form_page(request, form, again=again, status=422)
     if request.POST.get("action") == "toml":
         return _toml_file(form.spec)
     tournament = services.tournament_create(
-        owner=_user(request),
+        owner=request_user(request),
         spec=form.spec,
         start=request.POST.get("action") != "draft",
         origin=told(again["name"], differences(again["spec"], form.spec.model_dump(mode="json"))) if again else "",
@@ -60,7 +61,7 @@ def preset_start(request: HttpRequest, slug: str) -> HttpResponse:
     preset = preset_find(slug)
     if preset is None:
         raise Http404
-    tournament = services.tournament_create(owner=_user(request), spec=_preset_spec(preset), start=True)
+    tournament = services.tournament_create(owner=request_user(request), spec=_preset_spec(preset), start=True)
     return redirect("tournaments:detail", tournament.pk)
 
 
@@ -68,7 +69,7 @@ def preset_start(request: HttpRequest, slug: str) -> HttpResponse:
 def tournament_check(request: HttpRequest) -> JsonResponse:
     """What does not hold of the form as it stands, and what it will do, while it is typed."""
     form = _form_checked(request.POST)
-    outlook = _outlook(form.spec, _compared(request.POST))
+    outlook = _outlook(form.spec, _compared(request, request.POST))
     return JsonResponse(
         {
             "errors": {name: [str(error) for error in errors] for name, errors in form.errors.items()},
@@ -96,7 +97,7 @@ def _form_checked(data: QueryDict) -> TournamentForm:
 
 def _form_offered(request: HttpRequest) -> HttpResponse:
     """The form as `?from=` or `?preset=` fill it in."""
-    again = _compared(request.GET)
+    again = _compared(request, request.GET)
     if again:
         form = TournamentForm(spec={**again["spec"], "name": name_next(again["name"])})
         return _form_page(request, form, again=again)
@@ -114,12 +115,14 @@ def _preset_spec(preset: Preset) -> TournamentSpec:
     return spec_parse({"name": preset.name, **preset.spec})
 
 
-def _compared(data: QueryDict) -> Mapping[str, Any] | None:
-    """The tournament that this one runs again with changes, None where it does not, or where that one is gone."""
+def _compared(request: HttpRequest, data: QueryDict) -> Mapping[str, Any] | None:
+    """The tournament that this one runs again with changes, None where there is none that the person sees."""
     try:
-        return selectors.tournament_get(int(data.get("from", "")))
+        number = int(data.get("from", ""))
+        found = selectors.tournament_get(number)
     except (ValueError, OverflowError, Tournament.DoesNotExist):
         return None
+    return found if access.sees(request_actor(request), number) else None
 
 
 def _form_loaded(request: HttpRequest) -> HttpResponse:
@@ -229,8 +232,3 @@ def name_next(name: str) -> str:
     if stem and last.isdecimal() and len(last) < 6:
         return f"{stem} {int(last) + 1}"
     return f"{name[:110]} 2"
-
-
-def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # SignInRequiredMiddleware lets nobody else in
-    return request.user

@@ -9,6 +9,7 @@ from django.db import transaction
 from podracer_core.local.home import Home, HomeError
 from podracer_core.local.records import ACTIVE, AgentRecord, EnsembleRecord, TournamentRecord, TournamentStatus
 from podracer_core.spec import TournamentSpec
+from webapp.accounts import audit
 from webapp.tournaments import board, counts, storage
 from webapp.tournaments.models import Agent, CurvePoint, Event, LeaderboardEntry, Pod, PodLogLine, Tournament
 
@@ -39,6 +40,8 @@ def tournament_import(*, owner: User, folder: Path) -> Tournament:
                 _create_ensemble(tournament, home, ensemble, agents)
             _create_events(tournament, home, agents)
             Tournament.objects.filter(pk=tournament.pk).update(**counts.counted(tournament))
+            text = f"Imported the tournament {tournament.name} for {owner.username}."
+            audit.record("tournament_imported", text, tournament_id=tournament.pk)
         except BaseException:
             storage.delete_folder(storage.folder(tournament.pk))
             raise

@@ -10,6 +10,7 @@ from django.db.models import F, Q
 from django.utils.functional import cached_property
 
 from podracer_core.spec import TournamentSpec
+from webapp.accounts.models import Project
 
 # A foreign key to the tournament has no index of its own where one of the model's begins with it: pods write much.
 
@@ -38,6 +39,8 @@ class Tournament(models.Model):
     ENDED = (Status.FINISHED, Status.STOPPED, Status.FAILED)
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="tournaments")
+    project = models.ForeignKey(Project, models.SET_NULL, null=True, related_name="tournaments")
+    shared = models.BooleanField(default=False, help_text="everybody who is signed in may look")
     name = models.CharField(max_length=120)
     env_id = models.CharField(max_length=200)
     spec = models.JSONField()
@@ -397,6 +400,25 @@ class Worker(models.Model):
     device_kind = models.CharField(max_length=4, choices=Pod.DeviceKind.choices)
     slots = models.PositiveSmallIntegerField()
     seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ShareLink(models.Model):
+    """An address at which whoever holds it may look at one tournament, until it is revoked or expires."""
+
+    tournament = models.ForeignKey(Tournament, models.CASCADE, related_name="share_links")
+    name = models.CharField(max_length=80)
+    token_hash = models.CharField(max_length=64, unique=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, help_text="null = never")
+    last_used_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-pk",)
 
     def __str__(self) -> str:
         return self.name

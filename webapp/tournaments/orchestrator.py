@@ -75,6 +75,15 @@ def changing(tournament_id: int | None = None, *, of_pod: int | None = None) -> 
             rows.update(tournament, *Tournament.LIVE)
 
 
+@contextmanager
+def changing_existing(tournament_id: int) -> Iterator[Tournament]:
+    """As `changing`. Raises Tournament.DoesNotExist."""
+    with changing(tournament_id) as tournament:
+        if tournament is None:
+            raise Tournament.DoesNotExist(f"There is no tournament {tournament_id}.")
+        yield tournament
+
+
 def _live(tournament: Tournament) -> list[Any]:
     return [getattr(tournament, name) for name in Tournament.LIVE]
 

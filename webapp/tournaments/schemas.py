@@ -64,6 +64,8 @@ class TournamentOut(_Answer):
     reason: str
     algorithms: list[str]
     owner: str
+    project: str | None
+    shared: bool
     pool_size: int
     priority: int
     revision: int

@@ -36,15 +36,16 @@ def _page(rows: QuerySet[Any], limit: int, offset: int) -> tuple[list[Any], int]
 # Tournaments
 
 
-def tournament_list(*, limit: int = 50, offset: int = 0) -> Page:
-    """The newest tournaments first."""
-    rows, count = _page(Tournament.objects.select_related("owner").order_by("-created_at", "-pk"), limit, offset)
+def tournament_list(*, visible: Q, limit: int = 50, offset: int = 0) -> Page:
+    """Of those that `visible` is true of (see access.py), the newest first."""
+    tournaments = Tournament.objects.filter(visible).select_related("owner", "project")
+    rows, count = _page(tournaments.order_by("-created_at", "-pk"), limit, offset)
     return {"items": _tournaments(rows), "count": count}
 
 
 def tournament_get(tournament_id: int) -> Item:
     """One tournament. Raises Tournament.DoesNotExist."""
-    return _tournaments([Tournament.objects.select_related("owner").get(pk=tournament_id)])[0]
+    return _tournaments([Tournament.objects.select_related("owner", "project").get(pk=tournament_id)])[0]
 
 
 def revision_get(tournament_id: int) -> int | None:
@@ -94,6 +95,8 @@ def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) 
         "reason": row.reason,
         "algorithms": [part["name"] for part in row.spec["algorithms"]],
         "owner": row.owner.get_username(),
+        "project": row.project.name if row.project else None,
+        "shared": row.shared,
         "pool_size": row.pool_size,
         "priority": row.priority,
         "revision": row.revision,

@@ -1,8 +1,5 @@
 """What people do to tournaments: every write that is not the orchestrator's."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.functions import Now
@@ -11,6 +8,7 @@ from pydantic import ValidationError
 from podracer_core.errors import SpecError
 from podracer_core.sentences import sentence
 from podracer_core.spec import PoolSpec, TournamentSpec
+from webapp.accounts import audit
 from webapp.tournaments import clock, dispatch, endings, events, orchestrator, storage
 from webapp.tournaments.errors import TournamentError
 from webapp.tournaments.models import Pod, Tournament, Worker
@@ -35,6 +33,7 @@ def tournament_create(*, owner: User, spec: TournamentSpec, start: bool, origin:
         )
         if origin:
             events.record(tournament.pk, "created", origin)
+        _audit(tournament, "tournament_created", "Created")
         if start:
             tournament_start(tournament_id=tournament.pk)
             tournament.refresh_from_db()
@@ -52,15 +51,6 @@ def device_check(spec: TournamentSpec) -> None:
     raise SpecError([("pool.device", f'no worker with a CUDA device is online (online: {there}); use "auto" or "cpu"')])
 
 
-@contextmanager
-def _changing(tournament_id: int) -> Iterator[Tournament]:
-    """As `orchestrator.changing`. Raises Tournament.DoesNotExist."""
-    with orchestrator.changing(tournament_id) as tournament:
-        if tournament is None:
-            raise Tournament.DoesNotExist(f"There is no tournament {tournament_id}.")
-        yield tournament
-
-
 def _check_status(tournament: Tournament, verb: str, *allowed: str) -> None:
     """Raises TournamentError where its state does not allow `verb`."""
     if tournament.status not in allowed:
@@ -70,12 +60,17 @@ def _check_status(tournament: Tournament, verb: str, *allowed: str) -> None:
         )
 
 
+def _audit(tournament: Tournament, kind: str, deed: str) -> None:
+    audit.record(kind, f"{deed} the tournament {tournament.name}.", tournament_id=tournament.pk)
+
+
 def tournament_start(*, tournament_id: int) -> None:
     """Start a draft: it runs, and its pool is filled."""
-    with _changing(tournament_id) as tournament:
+    with orchestrator.changing_existing(tournament_id) as tournament:
         _check_status(tournament, "started", Status.DRAFT)
         tournament.status = Status.RUNNING
         tournament.started_at = tournament.running_since = tournament.now
+        _audit(tournament, "tournament_started", "Started")
         events.record(tournament.pk, "tournament_started", f"{tournament.name} started on {tournament.env_id}.")
         events.publish(tournament.pk, "status")
         orchestrator.fill(tournament)
@@ -83,19 +78,21 @@ def tournament_start(*, tournament_id: int) -> None:
 
 def tournament_pause(*, tournament_id: int) -> None:
     """Pause: running pods save their state within seconds and wait in the queue."""
-    with _changing(tournament_id) as tournament:
+    with orchestrator.changing_existing(tournament_id) as tournament:
         _check_status(tournament, "paused", Status.RUNNING)
         tournament.seconds_before = endings.running_seconds(tournament)
         tournament.status, tournament.running_since = Status.PAUSED, None
+        _audit(tournament, "tournament_paused", "Paused")
         events.record(tournament.pk, "paused", "Paused. Running pods save their state and wait.")
         events.publish(tournament.pk, "status")
 
 
 def tournament_resume(*, tournament_id: int) -> None:
     """Go on from where the pause left off."""
-    with _changing(tournament_id) as tournament:
+    with orchestrator.changing_existing(tournament_id) as tournament:
         _check_status(tournament, "resumed", Status.PAUSED)
         tournament.status, tournament.running_since = Status.RUNNING, tournament.now
+        _audit(tournament, "tournament_resumed", "Resumed")
         events.record(tournament.pk, "resumed", "Resumed.")
         events.publish(tournament.pk, "status")
         waiting = tournament.pods.filter(status=Pod.Status.QUEUED)
@@ -106,8 +103,9 @@ def tournament_resume(*, tournament_id: int) -> None:
 
 def tournament_stop(*, tournament_id: int) -> None:
     """Stop for good: what the running pods have is kept, nothing is evaluated."""
-    with _changing(tournament_id) as tournament:
+    with orchestrator.changing_existing(tournament_id) as tournament:
         _check_status(tournament, "stopped", Status.DRAFT, Status.RUNNING, Status.PAUSED)
+        _audit(tournament, "tournament_stopped", "Stopped")
         endings.end(tournament, Status.STOPPED, "Stopped by hand.", "stopped")
 
 
@@ -115,7 +113,8 @@ def tournament_update(
     *, tournament_id: int, name: str | None = None, pool_size: int | None = None, priority: int | None = None
 ) -> None:
     """Rename, change the pool's size or the priority. Raises SpecError for values that a spec would refuse."""
-    with _changing(tournament_id) as tournament:
+    with orchestrator.changing_existing(tournament_id) as tournament:
+        before = _settings(tournament)
         if name is not None and name != tournament.name:
             _rename(tournament, name)
         if priority is not None and priority != tournament.priority:
@@ -123,8 +122,15 @@ def tournament_update(
             tournament.priority = priority
         if pool_size is not None and pool_size != tournament.pool_size:
             _resize(tournament, pool_size)
+        if before != _settings(tournament):
+            text = f"Changed the tournament from {before} to {_settings(tournament)}."
+            audit.record("tournament_changed", text, tournament_id=tournament_id)
         orchestrator.fill(tournament)
         events.publish(tournament.pk, "status")
+
+
+def _settings(tournament: Tournament) -> str:
+    return f"{tournament.name}, pool {tournament.pool_size}, priority {tournament.priority}"
 
 
 def _rename(tournament: Tournament, name: str) -> None:
@@ -176,9 +182,10 @@ def _shrink(tournament: Tournament) -> None:
 
 def tournament_delete(*, tournament_id: int) -> None:
     """Delete a tournament with its files. Pods that still run notice within a second and end."""
-    with _changing(tournament_id) as tournament:
+    with orchestrator.changing_existing(tournament_id) as tournament:
         # Held until they are gone: what a pod reports meanwhile would refer to rows that this deletes.
         list(tournament.pods.select_for_update().values_list("pk"))
+        _audit(tournament, "tournament_deleted", "Deleted")
         events.publish_deleted(tournament.pk)
         tournament.delete()
         transaction.on_commit(lambda: storage.delete_folder(storage.folder(tournament_id)))

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from webapp.tournaments import artefact_views, form_views, views
+from webapp.tournaments import artefact_views, form_views, project_views, views
 
 app_name = "tournaments"
 urlpatterns: list[URLPattern] = [
@@ -18,4 +18,6 @@ urlpatterns: list[URLPattern] = [
     path("agents/<int:agent_id>/", views.agent_detail, name="agent"),
     path("agents/<int:agent_id>/exports/<slug:name>/", artefact_views.export, name="export"),
     path("agents/<int:agent_id>/replays/<slug:name>/", artefact_views.replay, name="replay"),
+    path("projects/", project_views.projects, name="projects"),
+    path("projects/<int:project_id>/", project_views.project, name="project"),
 ]

@@ -10,7 +10,8 @@ from django.views.decorators.http import require_safe
 from podracer_core.hyperparameters import ALGORITHMS
 from podracer_core.spec import MAX_ENSEMBLE, TournamentSpec
 from podracer_core.tournament import sentences
-from webapp.tournaments import artefact_views, charts, environment_cards, selectors
+from webapp.accounts.access import request_actor
+from webapp.tournaments import access, artefact_views, charts, environment_cards, selectors
 from webapp.tournaments.models import Agent, Artefact, Tournament
 from webapp.tournaments.presets import PRESETS
 from webapp.tournaments.spec_file import spec_toml
@@ -34,7 +35,7 @@ def tournament_cards(request: HttpRequest) -> HttpResponse:
 def _cards(request: HttpRequest) -> dict[str, Any]:
     text = request.GET.get("offset", "0")
     offset = int(text) if text.isdecimal() and len(text) < 10 else 0
-    page = selectors.tournament_list(limit=PAGE_SIZE, offset=offset)
+    page = selectors.tournament_list(visible=access.visible(request_actor(request)), limit=PAGE_SIZE, offset=offset)
     older = offset + PAGE_SIZE if offset + PAGE_SIZE < page["count"] else None
     newer = max(0, offset - PAGE_SIZE) if offset else None
     return {"section": "tournaments", **page, "offset": offset, "older": older, "newer": newer}

@@ -4,6 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from tests.webapp import people
 from webapp.accounts.services import api_token_create, api_token_revoke
 
 pytestmark = pytest.mark.django_db
@@ -11,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def user() -> User:
-    return User.objects.create_user("owner")
+    return people.person()
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import AnonymousUser, User
 
+from tests.webapp import people
 from webapp.accounts.services import api_token_create
-from webapp.accounts.sockets import user_from_scope
+from webapp.accounts.sockets import actor_from_scope
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -18,12 +19,13 @@ def scope(user: object = None, **headers: str) -> dict[str, Any]:
 
 
 def found(**arguments: Any) -> User | None:
-    return async_to_sync(user_from_scope)(scope(**arguments))
+    actor = async_to_sync(actor_from_scope)(scope(**arguments))
+    return actor and actor.user
 
 
 @pytest.fixture
 def user() -> User:
-    return User.objects.create_user("owner")
+    return people.person()
 
 
 def test_a_token_without_origin_is_its_users(user: User) -> None:

@@ -9,6 +9,7 @@ from django.core.files.storage import default_storage
 from podracer_core.progress import Outcome, PodResult, Progress
 from podracer_core.spec_parse import spec_parse
 from podracer_core.tournament.statistics import summarise
+from tests.webapp import people
 from webapp.tournaments import orchestrator, services, storage
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.models import Tournament
@@ -16,8 +17,8 @@ from webapp.tournaments.orchestrator import Claim
 
 
 def user(name: str = "owner") -> User:
-    found, _ = User.objects.get_or_create(username=name)
-    return found
+    """Somebody who may do everything."""
+    return people.person(name)
 
 
 def spec_data(**parts: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The REST API: guard, validate, one call, answer. Who may ask is decided by webapp.accounts.middleware."""
+"""The REST API: guard, validate, one call, answer. Who may ask, and of what, is decided by webapp.guard."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from ninja.parser import Parser
 from ninja.security.http import HttpAuthBase
 
 from webapp.tournaments import schemas, strict_json
-from webapp.tournaments.api import agents, artefacts, common, ensembles, machines, refusals, tournaments
+from webapp.tournaments.api import agents, artefacts, common, ensembles, machines, refusals, sharing, tournaments
 
 
 class SignedIn(HttpAuthBase):
@@ -56,5 +56,13 @@ def nothing(request: HttpRequest, rest: str) -> HttpResponse:
     return common.refusal(404, f"There is nothing at /api/{rest}; /api/docs lists what there is.")
 
 
-for router in (machines.router, tournaments.router, agents.router, artefacts.router, ensembles.router, nowhere):
+for router in (
+    machines.router,
+    tournaments.router,
+    agents.router,
+    artefacts.router,
+    ensembles.router,
+    sharing.router,
+    nowhere,
+):
     api.add_router("", router)

@@ -33,11 +33,17 @@ def refusal(status: int, message: str, field: str = "") -> HttpResponse:
     return answer({"errors": [{"field": field, "message": message}]}, status)
 
 
+def id_read(text: str) -> int | None:
+    """The id that an address names; None for what cannot be one."""
+    return int(text) if len(text) <= MAX_DIGITS and text.isascii() and text.isdecimal() else None
+
+
 def _id(text: str, missing: type[Agent.DoesNotExist | Tournament.DoesNotExist], kind: str) -> int:
     """The id that an address names. Raises `missing` for what cannot be one."""
-    if len(text) <= MAX_DIGITS and text.isascii() and text.isdecimal():
-        return int(text)
-    raise missing(f"There is no {kind} {text!r}.")
+    number = id_read(text)
+    if number is None:
+        raise missing(f"There is no {kind} {text!r}.")
+    return number
 
 
 def tournament_id(text: str) -> int:

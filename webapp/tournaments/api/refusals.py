@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from podracer_core.errors import SpecError
 from podracer_core.sentences import sentence
 from webapp.tournaments import schemas
-from webapp.tournaments.api import common
+from webapp.tournaments.api import common, sharing
 from webapp.tournaments.errors import TournamentError
 from webapp.tournaments.models import Agent, Tournament
 
@@ -36,6 +36,8 @@ _BODIES: dict[str, type[BaseModel]] = {
     "wanted_export": schemas.ExportRequest,
     "wanted_replay": schemas.ReplayRequest,
     "wanted_ensemble": schemas.EnsembleRequest,
+    "change": sharing.SharingChange,
+    "wanted_link": sharing.LinkRequest,
 }
 """By the names of the arguments that take them."""
 
@@ -54,7 +56,7 @@ def _missing(request: HttpRequest, error: Exception) -> HttpResponse:
     text = str(error)
     if "matching query" in text:  # Django's own sentence speaks of queries
         kind = "agent" if isinstance(error, Agent.DoesNotExist) else "tournament"
-        text = f"There is no {kind} {request.path.split('/')[3]}."
+        text = f"There is no {kind} {request.path_info.split('/')[3]}."
     return common.refusal(404, text)
 
 

@@ -1,16 +1,15 @@
 """Tournaments: created, controlled, read."""
 
 from collections.abc import Callable
-from typing import cast
 
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Router
 
 from podracer_core.spec import TournamentSpec
 from podracer_core.spec_parse import spec_parse_json, spec_parse_toml
-from webapp.tournaments import exporting, schemas, selectors, services
+from webapp.accounts.access import request_actor, request_user
+from webapp.tournaments import access, exporting, schemas, selectors, services
 from webapp.tournaments.api import common
 from webapp.tournaments.downloads import download_text
 from webapp.tournaments.schemas import Limit, Offset
@@ -30,7 +29,8 @@ _SPEC_BODY = {
 
 @router.get("/tournaments", response=common.answers(schemas.TournamentPage), summary="Tournaments, the newest first")
 def tournaments(request: HttpRequest, limit: Limit = 50, offset: Offset = 0) -> HttpResponse:
-    return common.answer(selectors.tournament_list(limit=limit, offset=offset))
+    visible = access.visible(request_actor(request))
+    return common.answer(selectors.tournament_list(visible=visible, limit=limit, offset=offset))
 
 
 @router.post(
@@ -46,7 +46,7 @@ def tournament_create(request: HttpRequest, start: bool = False) -> HttpResponse
         return common.refusal(
             415, f"Send application/json or application/toml, not {request.content_type or 'nothing'}."
         )
-    tournament = services.tournament_create(owner=cast(User, request.user), spec=spec, start=start)
+    tournament = services.tournament_create(owner=request_user(request), spec=spec, start=start)
     location = f"/api/tournaments/{tournament.pk}"
     return common.answer(selectors.tournament_get(tournament.pk), 201, Location=location)
 
