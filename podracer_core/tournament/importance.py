@@ -75,8 +75,8 @@ def importance_problem(trials: Sequence[Trial]) -> str | None:
     if len(trials) >= MIN_AGENTS and founders >= MIN_FOUNDERS:
         return None
     return (
-        f"Told from {MIN_AGENTS} scored agents of {MIN_FOUNDERS} founders on; so far there "
-        f"{'is' if len(trials) == 1 else 'are'} {len(trials)} of {founders}."
+        f"Needs {MIN_AGENTS} scored agents of {MIN_FOUNDERS} founders, since kin resemble each other; "
+        f"so far there {'is' if len(trials) == 1 else 'are'} {len(trials)} of {founders}."
     )
 
 

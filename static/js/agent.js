@@ -3,6 +3,7 @@ import { call, toast } from "./api.js";
 import { $, $$, h, json, s } from "./dom.js";
 import { CONFIG, coloured, fitted } from "./figure.js";
 import { number } from "./format.js";
+import { tabsStart } from "./tabs.js";
 
 const REFRESH_MS = 2000;
 const { agent, curve: own, figure } = json("page");
@@ -81,28 +82,9 @@ for (const group of $$("[data-seg=from]")) {
     await load();
   });
 }
-// Tabs as the ARIA practices have them: arrows move, one is in the tab order.
 for (const list of $$("[data-tabs]")) {
-  const tabs = $$("[role=tab]", list);
-  const choose = (chosen) => {
-    for (const tab of tabs) {
-      tab.setAttribute("aria-selected", String(tab === chosen));
-      tab.tabIndex = tab === chosen ? 0 : -1;
-      const panel = document.getElementById(tab.getAttribute("aria-controls"));
-      panel.hidden = tab !== chosen;
-      if (panel.hidden) $("video", panel)?.pause();
-    }
-  };
-  list.addEventListener("click", (event) => {
-    const tab = event.target.closest("[role=tab]");
-    if (tab) choose(tab);
-  });
-  list.addEventListener("keydown", (event) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!step) return;
-    const next = tabs[(tabs.indexOf(event.target) + step + tabs.length) % tabs.length];
-    choose(next);
-    next.focus();
+  tabsStart(list, (_, shown) => {
+    for (const video of $$("[role=tabpanel] video")) if (!shown.contains(video)) video.pause();
   });
 }
 

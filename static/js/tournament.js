@@ -4,6 +4,7 @@ import { call } from "./api.js";
 import { controlsStart } from "./controls.js";
 import { Curves } from "./curves.js";
 import { $, $$, json, setText } from "./dom.js";
+import { Insights } from "./insights.js";
 import { Pods } from "./pods.js";
 import { LiveSocket } from "./socket.js";
 import { Store } from "./store.js";
@@ -18,7 +19,9 @@ window.podracer = { latencies: [] };
 
 const store = new Store(json("snapshot"));
 const curves = new Curves($("[data-plot]"), store, json("figure"));
-const board = new Board($("[data-board]"), $("[data-board-empty]"), (agent) => curves.highlight(agent));
+const board = new Board($("table.board"), { empty: $("[data-board-empty]"), more: $("[data-board-more]"),
+  tools: $("[data-board-tools]"), count: $("[data-board-count]"), onLit: highlight });
+const insights = new Insights($("[data-insights]"), { onLit: highlight, onSieve: (agents) => board.sieve(agents) });
 const pods = new Pods($("[data-pod-rows]"), $("[data-pods-empty]"), $("[data-pods-all]"));
 const events = new Events($("[data-events]"), $("[data-events-all]"));
 const banner = $("[data-connection]");
@@ -26,6 +29,11 @@ const sizeShow = controlsStart(store, (tournament) => {
   store.tournament = tournament;
   changed(["tournament"]);
 });
+
+// An agent that is pointed at stands out everywhere; null: none.
+function highlight(agent) {
+  for (const part of [curves, board, insights]) part.highlight(agent);
+}
 
 // Tables are drawn a few times a second at most, and not at all while nobody looks.
 const dirty = new Set();
@@ -54,6 +62,7 @@ function show() {
   if (dirty.has("leaderboard") || dirty.has("tournament")) board.render(store.leaderboard, store.tournament);
   if (["pods", "leaderboard", "tournament"].some((part) => dirty.has(part))) pods.render(store);
   if (dirty.has("events")) events.render(store.events);
+  if (dirty.has("insights")) insights.changed();
   dirty.clear();
 }
 
@@ -105,7 +114,11 @@ const socket = new LiveSocket(`/ws/tournaments/${store.tournament.id}/`, {
       lost(4404);
       return;
     }
+    const { revision } = store.tournament;
     const parts = store.apply(message);
+    // A pod began or ended; its points are no news to the insights.
+    const news = message.type === "pod" ? parts.includes("curves") : message.type === "snapshot" && store.tournament.revision !== revision;
+    if (news) changed(["insights"]);
     if (parts.includes("points")) curves.extend(message.data.agent, store.added, message.data.sent_at);
     if (parts.includes("curves")) curves.rebuild();
     changed(parts.filter((part) => part !== "points" && part !== "curves"));

@@ -84,7 +84,10 @@ def test_hyperparameters_that_differ_are_axes_with_their_search_space(api: Clien
     given = {str(agent.pk): agent.hyperparameters for agent in tournament.agents.all()}
     told = dict(zip(ppo["agents"]["id"], axes["learning_rate"]["values"], strict=True))
     assert told == {key: values["learning_rate"] for key, values in given.items()}
-    assert ppo["importance"]["problem"] == "Told from 20 scored agents of 5 founders on; so far there are 6 of 1."
+    assert (
+        ppo["importance"]["problem"]
+        == "Needs 20 scored agents of 5 founders, since kin resemble each other; so far there are 6 of 1."
+    )
     assert ppo["importance"]["items"] == []
 
 
