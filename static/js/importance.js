@@ -9,7 +9,7 @@ function bar({ share, low, high }) {
   return s("svg", { class: `imp${low > 0 ? "" : " unsure"}`, viewBox: "0 0 100 20", preserveAspectRatio: "none", role: "img",
     "aria-label": `${percent(share)}, between ${percent(low)} and ${percent(high)}` },
   s("rect", { class: "track", x: 0, y: 6, width: 100, height: 8 }),
-  s("rect", { class: "share", x: 0, y: 6, width: x(share), height: 8 }),
+  s("rect", { class: "value", x: 0, y: 6, width: x(share), height: 8 }),
   s("line", { x1: x(low), x2: x(high), y1: 10, y2: 10 }),
   ...[low, high].map((end) => s("line", { x1: x(end), x2: x(end), y1: 5.5, y2: 14.5 })));
 }
@@ -20,7 +20,7 @@ function columns(levels) {
   const best = levels.reduce((a, b) => (b.rank > a.rank ? b : a));
   return s("svg", { class: "levels", viewBox: "0 0 100 34", preserveAspectRatio: "none", role: "img",
     "aria-label": levels.map((level) => `${range(level)}: ${percent(level.rank)}`).join(", ") },
-  levels.map((level, index) => s("rect", { class: level === best ? "best" : null, x: index * wide + 1, width: wide - 2, y: 34 - 34 * level.rank, height: 34 * level.rank },
+  levels.map((level, index) => s("rect", { class: level === best ? "top" : null, x: index * wide + 1, width: wide - 2, y: 34 - 34 * level.rank, height: 34 * level.rank },
     s("title", {}, `${range(level)}: mean rank ${percent(level.rank)} of ${level.agents} agents`))),
   s("line", { x1: 0, x2: 100, y1: 17, y2: 17 }));
 }
@@ -29,11 +29,11 @@ function row(item) {
   const best = item.levels.reduce((a, b) => (b.rank > a.rank ? b : a));
   const sure = item.low > 0;
   return h("tr", { class: sure ? null : "unsure" }, h("th", { scope: "row" }, item.name),
-    h("td", { class: "num share" }, percent(item.share), h("div", { class: "sub" }, `${percent(item.low)} to ${percent(item.high)}`)),
+    h("td", { class: "num sharecell" }, percent(item.share), h("div", { class: "sub" }, `${percent(item.low)} to ${percent(item.high)}`)),
     h("td", { class: "barcell" }, bar(item)),
     h("td", { class: "levelcell" }, columns(item.levels), h("div", { class: "ends sub", "aria-hidden": "true" },
       h("span", {}, setting(item.levels[0].low)), h("span", {}, setting(item.levels.at(-1).high)))),
-    h("td", { class: "sub best" }, sure ? `best at ${range(best)}` : "may be chance"));
+    h("td", { class: "sub bestcell" }, sure ? `best at ${range(best)}` : "may be chance"));
 }
 
 export function importanceShow(body, note, { problem, agents, founders, items }) {

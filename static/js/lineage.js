@@ -223,7 +223,9 @@ export class Lineage extends CanvasChart {
       curve(this.line.has(node.id) ? best : plain, from, to);
       if (litLine.has(node.id)) curve(pointed, from, to);
     }
+    context.globalAlpha = this.rowHeight < 3 ? 0.5 : 1;
     this.stroke(context, plain, tones.ghost, 1);
+    context.globalAlpha = 1;
     context.setLineDash([3, 3]);
     this.stroke(context, other, tones.ghost, 1);
     context.setLineDash([]);
@@ -239,7 +241,7 @@ export class Lineage extends CanvasChart {
 
   paintDot(context, tones, node, [x, y], lit = false) {
     if (x < -8 || x > this.width + 8 || y < -8 || y > this.height + 8) return;
-    const size = Math.min(1, 0.45 + this.rowHeight / 20);
+    const size = Math.min(1, 0.5 + this.rowHeight / 20);
     const line = this.line.has(node.id);
     const ranked = node.rank !== null;
     const radius = (ranked || line ? 5.5 : 4) * (ranked || line ? Math.max(0.75, size) : size) + (lit ? 0.8 : 0);
@@ -252,6 +254,7 @@ export class Lineage extends CanvasChart {
     const open = node.score === null;
     context.fillStyle = open ? tones.surface : ranked ? tones[`chip-${(node.color ?? 0) % 12}`] : line ? tones.accent : tones[`score-${node.step}`];
     context.fill();
+    if (size < 0.6 && !ranked && !line && !open && !lit) return;
     context.lineWidth = open ? 1.6 : 1.2;
     context.strokeStyle = lit ? tones.ink : open ? (node.status === "RUNNING" ? tones.good : tones.running) : tones.surface;
     context.stroke();

@@ -213,6 +213,7 @@ export class Parallel extends CanvasChart {
     const tones = this.colors("surface", "ink", "muted", "line", "field-line", "ghost", "accent", ...Array.from({ length: STEPS }, (_, index) => `score-${index}`));
     context.lineJoin = "round";
     const dense = this.rows.length > 150;
+    const thin = Math.min(1, 400 / this.rows.length);
     for (const row of this.rows) {
       if (row.in) continue;
       context.globalAlpha = dense ? 0.18 : 0.35;
@@ -220,7 +221,7 @@ export class Parallel extends CanvasChart {
     }
     for (const row of this.rows) {
       if (!row.in) continue;
-      context.globalAlpha = row.score === null ? 0.3 : (this.lit ? 0.35 : 1) * (dense ? 0.3 + (0.5 * row.step) / STEPS : 0.85);
+      context.globalAlpha = row.score === null ? 0.3 : (this.lit ? 0.35 : 1) * (dense ? (0.15 + (0.55 * row.step) / STEPS) * thin : 0.85);
       this.line(context, row, row.score === null ? tones.ghost : tones[`score-${row.step}`], row.rank === 1 ? 2.4 : 1.3);
     }
     context.globalAlpha = 1;

@@ -32,7 +32,8 @@ function steps(axis, segments, end) {
 function change(first, last) {
   if (first === last) return `${setting(first)}, with changes between`;
   const shown = [setting(first), setting(last)];
-  return (shown[0] === shown[1] ? [first, last].map((value) => Number(value.toPrecision(4))) : shown).join(" → ");
+  const finer = (value) => (Math.abs(value) < 0.01 ? value.toExponential(2) : value.toPrecision(4));
+  return (shown[0] === shown[1] ? [finer(first), finer(last)] : shown).join(" → ");
 }
 
 function figure(axis, segments, end) {

@@ -13,7 +13,7 @@ from podracer_core.errors import PodracerError, SpecError
 from podracer_core.hyperparameters import ALGORITHMS, algorithm_problem, sees_images
 from podracer_core.spec import TournamentSpec
 from podracer_core.spec_parse import MAX_SPEC_BYTES, spec_parse, spec_parse_toml
-from webapp.tournaments import artefact_views, charts, forms, selectors, services
+from webapp.tournaments import artefact_views, charts, forms, insights, selectors, services
 from webapp.tournaments.models import Agent, Artefact, Tournament
 from webapp.tournaments.presets import PRESETS, preset_find
 from webapp.tournaments.spec_file import spec_toml
@@ -219,6 +219,7 @@ def agent_detail(request: HttpRequest, agent_id: int) -> HttpResponse:
     try:
         agent = selectors.agent_get(agent_id)
         curve = selectors.agent_curve(agent_id)
+        schedule = insights.schedule_get(agent_id)
     except Agent.DoesNotExist:
         raise Http404 from None
     color = "--accent" if agent["color"] is None else f"--chip-{agent['color'] % 12}"
@@ -230,7 +231,12 @@ def agent_detail(request: HttpRequest, agent_id: int) -> HttpResponse:
         "exports": artefact_views.parts(agent["id"], Artefact.Kind.EXPORT, agent["checkpoint"]),
         "replays": artefact_views.parts(agent["id"], Artefact.Kind.REPLAY, agent["checkpoint"]),
         "columns": [(name, charts.column_title(name)) for name in columns],
-        "page": {"agent": agent, "curve": curve, "figure": charts.agent_figure(curve, columns[0], color)},
+        "page": {
+            "agent": agent,
+            "curve": curve,
+            "figure": charts.agent_figure(curve, columns[0], color),
+            "schedule": schedule,
+        },
     }
     return render(request, "tournaments/agent.html", context)
 
