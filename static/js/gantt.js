@@ -148,7 +148,7 @@ export class Gantt extends CanvasChart {
     context.textAlign = "center";
     const live = this.data.live && this.view.zoom === 1;
     const nowAt = this.width - (live ? context.measureText("now").width + 12 : 0);
-    for (const tick of timeTicks(from, to, Math.max(2, this.width / 100))) {
+    for (const tick of timeTicks(from, to, Math.max(3, this.width / 100))) {
       const x = Math.round(this.x(tick)) + 0.5;
       const label = tick === 0 ? "start" : duration(tick);
       const half = context.measureText(label).width / 2;
