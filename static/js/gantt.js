@@ -201,26 +201,33 @@ export class Gantt extends CanvasChart {
     const [x, y, width, height] = this.box(bar.row, bar.begin, this.endOf(bar));
     if (x > this.width || x + width < 0) return;
     const gap = width > 4 ? 1 : width > 2 ? 0.5 : 0;
+    const dim = this.lit && this.lit !== bar.agent;
+    const plain = { FAILED: tones.bad, RUNNING: tones.running }[bar.status] ?? tones.ghost;
     context.beginPath();
     context.roundRect(x, y, width - gap, height, Math.min(3, width / 3));
-    const failed = bar.status === "FAILED";
-    context.globalAlpha = this.lit && this.lit !== bar.agent ? 0.45 : 1;
-    context.fillStyle = bar.step !== null ? tones[`score-${bar.step}`] : failed ? tones.bad : bar.status === "RUNNING" ? tones.running : tones.ghost;
+    context.fillStyle = tones.surface;
     context.fill();
-    context.lineWidth = 2;
+    context.fillStyle = bar.step === null ? plain : tones[`score-${bar.step}`];
+    context.globalAlpha = dim ? 0.45 : 1;
+    context.fill();
+    context.globalAlpha = 1;
     if (this.lit === bar.agent) {
+      context.lineWidth = 2;
       context.strokeStyle = tones.ink;
       context.stroke();
     }
-    context.globalAlpha = 1;
-    if (width < NAME_ROOM) return;
+    if (width >= NAME_ROOM) this.paintName(context, bar, x, y, dim ? tones.muted : inkOn(context.fillStyle));
+  }
+
+  // Within the bar, which is the present path.
+  paintName(context, bar, x, y, style) {
     context.save();
     context.clip();
     if (bar.rank === 1) context.font = `700 ${context.font}`;
     context.textAlign = "left";
     context.textBaseline = "middle";
-    context.fillStyle = inkOn(context.fillStyle);
-    context.fillText(bar.rank === 1 ? `★ ${bar.name}` : bar.name, Math.max(x, 0) + 6, y + height / 2 + 0.5);
+    context.fillStyle = style;
+    context.fillText(bar.rank === 1 ? `★ ${bar.name}` : bar.name, Math.max(x, 0) + 6, y + BAR / 2 + 0.5);
     context.restore();
   }
 

@@ -9,13 +9,12 @@ export function rowsOf(columns) {
   return columns[names[0]].map((_, index) => Object.fromEntries(names.map((name) => [name, columns[name][index]])));
 }
 
-// Of each score its step from 0, the worst, to STEPS - 1, by rank: one outlier must not take all the colours.
+// Of each score its step from 0, the worst, to STEPS - 1, the best, by its place among the different scores: one outlier
+// must not take all the colours.
 export function scoreSteps(scores) {
-  const known = scores.filter((score) => score !== null).sort((a, b) => a - b);
-  const first = new Map();
-  known.forEach((score, index) => first.has(score) || first.set(score, index));
-  const last = Math.max(1, known.length - 1);
-  return (score) => (score === null ? null : Math.min(STEPS - 1, Math.floor((STEPS * first.get(score)) / last)));
+  const places = new Map([...new Set(scores.filter((score) => score !== null))].sort((a, b) => a - b).map((score, index) => [score, index]));
+  const last = places.size - 1;
+  return (score) => (score === null ? null : last ? Math.min(STEPS - 1, Math.floor((STEPS * places.get(score)) / last)) : STEPS - 1);
 }
 
 const isNumber = (value) => typeof value === "number";
