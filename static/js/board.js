@@ -116,12 +116,14 @@ export class Board {
   place(wanted) {
     const active = this.body.contains(document.activeElement) ? document.activeElement : null;
     const agent = active?.closest("tr")?.dataset.agent;
-    glide(wanted, () => {
+    glide(this.body, () => {
       const kept = new Set(wanted);
-      for (const row of [...this.body.rows]) if (!kept.has(row)) row.remove();
-      wanted.forEach((row, index) => {
-        if (this.body.rows[index] !== row) this.body.insertBefore(row, this.body.rows[index] ?? null);
-      });
+      for (const row of [...this.body.children]) if (!kept.has(row)) row.remove();
+      let next = this.body.firstElementChild;
+      for (const row of wanted) {
+        if (row === next) next = next.nextElementSibling;
+        else this.body.insertBefore(row, next);
+      }
     });
     if (agent && document.activeElement !== active) $(`tr[data-agent="${CSS.escape(agent)}"] a`, this.body)?.focus({ preventScroll: true });
   }

@@ -1,5 +1,6 @@
 // A chart on a canvas: sharp on every screen, redrawn when it must be, pointed at, zoomed, and walked by the keyboard.
 // The canvas itself says nothing to a screen reader; a link over the item in focus does, and arrows move it.
+// What is there is painted once; what is pointed at is painted over it, so that pointing costs next to nothing.
 import { h } from "./dom.js";
 import { color } from "./figure.js";
 
@@ -7,6 +8,7 @@ const NEAR = 14;
 const ZOOM_STEP = 1.6;
 const MOST_ZOOM = 60;
 const CLICK_SLACK = 4;
+const FADED = 0.4;
 
 export class CanvasChart {
   // root: an element for the canvas alone; onLit(agent or null): what is pointed at.
@@ -15,6 +17,7 @@ export class CanvasChart {
     this.onLit = onLit;
     this.lit = null;
     this.view = { zoom: 1, x: 0, y: 0 };
+    this.base = document.createElement("canvas");
     this.canvas = h("canvas", { "aria-hidden": "true" });
     this.tip = h("div", { class: "tip", role: "presentation", hidden: true });
     this.link = h("a", { class: "spot", tabindex: "0", "aria-description": keys });
@@ -25,12 +28,15 @@ export class CanvasChart {
     root.append(this.canvas, this.link, this.tip, this.said);
     this.listen();
     new ResizeObserver(() => this.resize()).observe(root);
-    document.addEventListener("themechange", () => this.redraw());
-    matchMedia("print").addEventListener("change", () => this.redraw());
+    document.addEventListener("themechange", () => {
+      this.tones = null;
+      this.redraw();
+    });
   }
 
-  // To be answered by each chart: paint(context), items() -> [{ id, x, y, label, href, agent, tip }], near(x, y),
-  // next(item, key). Places are those of the view.
+  // To be answered by each chart: paint(context, tones) and paintLit(context, tones, item) over it, all else faded
+  // where `fades`; find(id), start(), near(x, y, reach) and next(item, key), which answer an item or nothing:
+  // { id, x, y, label, href, agent, tip() }. Places are those of the view. `shades` names the CSS variables it paints with.
 
   listen() {
     const { canvas, link } = this;
@@ -44,7 +50,7 @@ export class CanvasChart {
       event.preventDefault();
       this.zoomBy(Math.exp(-event.deltaY / 300), event.offsetX, event.offsetY);
     }, { passive: false });
-    link.addEventListener("focus", () => this.focusOn(this.items().find((item) => item.id === this.focused) ?? this.start()));
+    link.addEventListener("focus", () => this.focusOn(this.find(this.focused) ?? this.start()));
     link.addEventListener("blur", () => {
       if (this.walked) this.point(null);
       this.walked = false;
@@ -64,26 +70,43 @@ export class CanvasChart {
   }
 
   redraw() {
+    this.stale = true;
+    this.retouch();
+  }
+
+  retouch() {
     if (this.frame || !this.width) return;
     this.frame = requestAnimationFrame(() => {
       this.frame = null;
-      const ratio = devicePixelRatio || 1;
-      const { canvas } = this;
-      if (canvas.width !== Math.round(this.width * ratio) || canvas.height !== Math.round(this.height * ratio)) {
-        canvas.width = Math.round(this.width * ratio);
-        canvas.height = Math.round(this.height * ratio);
-      }
-      const context = canvas.getContext("2d");
-      context.setTransform(ratio, 0, 0, ratio, 0, 0);
-      context.clearRect(0, 0, this.width, this.height);
-      this.paint(context);
+      this.tones ??= Object.fromEntries(this.shades.map((name) => [name, color(`--${name}`)]));
+      this.family ??= getComputedStyle(this.root).fontFamily;
+      if (this.stale) this.paint(this.cleared(this.base), this.tones);
+      this.stale = false;
+      this.compose(this.cleared(this.canvas));
       this.spotPlace();
     });
   }
 
-  // CSS variables as this theme has them, asked for once a drawing.
-  colors(...names) {
-    return Object.fromEntries(names.map((name) => [name, color(`--${name}`)]));
+  cleared(canvas) {
+    const ratio = devicePixelRatio || 1;
+    const [width, height] = [Math.round(this.width * ratio), Math.round(this.height * ratio)];
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    const context = canvas.getContext("2d");
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, this.width, this.height);
+    return context;
+  }
+
+  compose(context) {
+    const item = this.lit && this.find(this.lit);
+    context.globalAlpha = item && this.fades ? FADED : 1;
+    context.drawImage(this.base, 0, 0, this.width, this.height);
+    context.globalAlpha = 1;
+    if (item) this.paintLit(context, this.tones, item);
+  }
+
+  font(size, weight = 400) {
+    return `${weight} ${size}px ${this.family}`;
   }
 
   // Pointing
@@ -91,7 +114,7 @@ export class CanvasChart {
   highlight(agent) {
     if (this.lit === agent) return;
     this.lit = agent;
-    this.redraw();
+    this.retouch();
   }
 
   point(item, x, y) {
@@ -185,16 +208,12 @@ export class CanvasChart {
 
   // The keyboard
 
-  start() {
-    return this.items()[0];
-  }
-
   focusOn(item) {
     if (!item) return;
     this.focused = item.id;
     this.walked = true;
     this.reveal?.(item);
-    const shown = this.items().find((one) => one.id === item.id) ?? item;
+    const shown = this.find(item.id) ?? item;
     this.link.setAttribute("aria-label", shown.label);
     if (shown.href) this.link.setAttribute("href", shown.href);
     this.said.textContent = shown.label;
@@ -207,10 +226,10 @@ export class CanvasChart {
       event.preventDefault();
       if (event.key === "+") this.zoomIn();
       else this.zoomOut();
-      this.focusOn(this.items().find((item) => item.id === this.focused));
+      this.focusOn(this.find(this.focused));
       return;
     }
-    const item = this.items().find((one) => one.id === this.focused);
+    const item = this.find(this.focused);
     const next = item && this.next(item, event.key);
     if (!next) return;
     event.preventDefault();
@@ -219,7 +238,7 @@ export class CanvasChart {
 
   // The link lies over its item, so that the focus is seen there.
   spotPlace() {
-    const item = this.walked || this.focused === undefined ? this.items().find((one) => one.id === this.focused) ?? this.start() : null;
+    const item = this.find(this.focused) ?? this.start();
     if (!item) return;
     if (this.focused === undefined) {
       this.link.setAttribute("aria-label", item.label);

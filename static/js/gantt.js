@@ -2,7 +2,7 @@
 import { CanvasChart } from "./canvas_chart.js";
 import { h } from "./dom.js";
 import { clock, duration, number, percent } from "./format.js";
-import { rowsOf, scoreSteps, STEPS, timeTicks } from "./scales.js";
+import { rowsOf, SCORE_SHADES, scoreSteps, timeTicks } from "./scales.js";
 
 export const ROW = 30;
 const BAR = 20;
@@ -13,6 +13,8 @@ const KEYS = "Left and right: the pod before or after on its slot. Up and down: 
 export class Gantt extends CanvasChart {
   constructor(root, onLit) {
     super(root, { label: "Pods on their slots", onLit, keys: KEYS });
+    this.shades = ["surface", "ink", "muted", "line", "soft", "ghost", "bad", "warn", "running", ...SCORE_SHADES];
+    this.fades = true;
     this.bars = [];
   }
 
@@ -23,6 +25,7 @@ export class Gantt extends CanvasChart {
     const bars = rowsOf(data.bars);
     const step = scoreSteps(bars.map((bar) => bar.score));
     this.bars = bars.map((bar) => ({ ...bar, step: step(bar.score) })).sort((a, b) => a.row - b.row || a.begin - b.begin);
+    this.byAgent = new Map(this.bars.map((bar) => [bar.agent, bar]));
     this.others = rowsOf(data.elsewhere);
     this.pauses = rowsOf(data.pauses);
     this.root.style.height = `${this.slots.length * ROW + FOOT}px`;
@@ -50,8 +53,9 @@ export class Gantt extends CanvasChart {
 
   // Pointing and walking
 
-  items() {
-    return this.bars.map((bar) => this.item(bar));
+  find(id) {
+    const bar = this.byAgent?.get(id);
+    return bar ? this.item(bar) : null;
   }
 
   item(bar) {
@@ -125,10 +129,8 @@ export class Gantt extends CanvasChart {
 
   // Drawing
 
-  paint(context) {
+  paint(context, tones) {
     if (!this.data) return;
-    const tones = this.colors("surface", "ink", "muted", "line", "soft", "ghost", "accent", "bad", "warn", "running",
-      ...Array.from({ length: STEPS }, (_, index) => `score-${index}`));
     this.paintTimes(context, tones);
     this.slots.forEach((slot, row) => this.paintIdle(context, tones, slot, row));
     for (const other of this.others) this.hatch(context, other.row, other.begin, other.end, tones.ghost, tones.soft);
@@ -136,12 +138,23 @@ export class Gantt extends CanvasChart {
     for (const pause of this.pauses) this.paintPause(context, tones, pause);
   }
 
+  paintLit(context, tones, { bar }) {
+    context.font = this.font(11);
+    this.paintBar(context, tones, bar);
+    const [x, y, width, height] = this.box(bar.row, bar.begin, this.endOf(bar));
+    context.beginPath();
+    context.roundRect(x, y, Math.max(3, width - 1), height, 3);
+    context.lineWidth = 2;
+    context.strokeStyle = tones.ink;
+    context.stroke();
+  }
+
   paintTimes(context, tones) {
     const zoom = this.view.zoom;
     const from = Math.max(0, (-this.view.x / (this.width * zoom)) * this.end);
     const to = ((this.width - this.view.x) / (this.width * zoom)) * this.end;
     const base = this.slots.length * ROW;
-    context.font = `11px ${getComputedStyle(this.root).fontFamily}`;
+    context.font = this.font(11);
     context.fillStyle = tones.muted;
     context.strokeStyle = tones.line;
     context.lineWidth = 1;
@@ -201,22 +214,12 @@ export class Gantt extends CanvasChart {
     const [x, y, width, height] = this.box(bar.row, bar.begin, this.endOf(bar));
     if (x > this.width || x + width < 0) return;
     const gap = width > 4 ? 1 : width > 2 ? 0.5 : 0;
-    const dim = this.lit && this.lit !== bar.agent;
     const plain = { FAILED: tones.bad, RUNNING: tones.running }[bar.status] ?? tones.ghost;
     context.beginPath();
     context.roundRect(x, y, width - gap, height, Math.min(3, width / 3));
-    context.fillStyle = tones.surface;
-    context.fill();
     context.fillStyle = bar.step === null ? plain : tones[`score-${bar.step}`];
-    context.globalAlpha = dim ? 0.45 : 1;
     context.fill();
-    context.globalAlpha = 1;
-    if (this.lit === bar.agent) {
-      context.lineWidth = 2;
-      context.strokeStyle = tones.ink;
-      context.stroke();
-    }
-    if (width >= NAME_ROOM) this.paintName(context, bar, x, y, dim ? tones.muted : inkOn(context.fillStyle));
+    if (width >= NAME_ROOM) this.paintName(context, bar, x, y, inkOn(context.fillStyle));
   }
 
   // Within the bar, which is the present path.

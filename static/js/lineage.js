@@ -2,13 +2,15 @@
 import { CanvasChart } from "./canvas_chart.js";
 import { h } from "./dom.js";
 import { count, duration, number, plural } from "./format.js";
-import { scoreSteps, STEPS, timeTicks } from "./scales.js";
+import { SCORE_SHADES, scoreSteps, timeTicks } from "./scales.js";
 import { arrange, chosen, grown, lineOf } from "./tree.js";
 
 const PAD = { left: 16, right: 96, top: 14, bottom: 30 };
 const ROOM = 58;
 const LABEL_ROOM = 15;
 const KEYS = "Left: parent. Right: first child. Up and down: neighbours. Enter: open. Plus and minus: zoom.";
+const SHADES = ["surface", "ink", "muted", "line", "ghost", "accent", "good", "bad", "running",
+  ...Array.from({ length: 12 }, (_, index) => `chip-${index}`), ...SCORE_SHADES];
 const ENDED = new Set(["FAILED", "STOPPED"]);
 
 export const ordinal = (n) => `${n}${n % 100 > 10 && n % 100 < 14 ? "th" : ["th", "st", "nd", "rd"][n % 10] ?? "th"}`;
@@ -16,6 +18,7 @@ export const ordinal = (n) => `${n}${n % 100 > 10 && n % 100 < 14 ? "th" : ["th"
 export class Lineage extends CanvasChart {
   constructor(root, onLit) {
     super(root, { label: "Lineage tree", onLit, keys: KEYS });
+    this.shades = SHADES;
     this.axis = "descents";
     this.shows = null;
     this.opened = new Set();
@@ -81,8 +84,8 @@ export class Lineage extends CanvasChart {
     return ((this.height - PAD.top - PAD.bottom) / Math.max(1, this.rows)) * this.scales(this.view.zoom)[1];
   }
 
-  items() {
-    return this.list.map((node) => this.item(node));
+  find(id) {
+    return this.kept.has(id) ? this.item(this.nodes.get(id)) : null;
   }
 
   item(node) {
@@ -161,22 +164,34 @@ export class Lineage extends CanvasChart {
 
   // Drawing
 
-  paint(context) {
-    const tones = this.colors("surface", "ink", "muted", "line", "ghost", "accent", "good", "bad", "running",
-      ...Array.from({ length: 12 }, (_, index) => `chip-${index}`), ...Array.from({ length: STEPS }, (_, index) => `score-${index}`));
-    const places = new Map(this.list.map((node) => [node, this.place(node)]));
+  paint(context, tones) {
+    this.places = new Map(this.list.map((node) => [node, this.place(node)]));
     this.paintGrid(context, tones);
     context.save();
+    this.clip(context);
+    this.paintLinks(context, tones, this.places);
+    for (const node of this.list) this.paintDot(context, tones, node, this.places.get(node));
+    if (this.champion && this.kept.has(this.champion.id)) this.paintDot(context, tones, this.champion, this.places.get(this.champion));
+    this.paintNames(context, tones, this.places);
+    context.restore();
+  }
+
+  // The whole way of an agent from its founder.
+  paintLit(context, tones, { node }) {
+    const line = lineOf(node);
+    const way = new Path2D();
+    for (const one of line.slice(1)) curve(way, this.places.get(one.parent), this.places.get(one));
+    context.save();
+    this.clip(context);
+    this.stroke(context, way, tones.ink, 1.8);
+    for (const one of line) this.paintDot(context, tones, one, this.places.get(one), true);
+    context.restore();
+  }
+
+  clip(context) {
     context.beginPath();
     context.rect(0, 0, this.width, this.height - PAD.bottom + 6);
     context.clip();
-    const lit = this.nodes.get(this.lit);
-    const litLine = new Set(lit ? lineOf(lit).map((node) => node.id) : []);
-    this.paintLinks(context, tones, places, litLine);
-    for (const node of this.list) this.paintDot(context, tones, node, places.get(node), litLine.has(node.id));
-    if (this.champion && places.has(this.champion)) this.paintDot(context, tones, this.champion, places.get(this.champion));
-    this.paintNames(context, tones, places);
-    context.restore();
   }
 
   paintGrid(context, tones) {
@@ -207,11 +222,10 @@ export class Lineage extends CanvasChart {
     return levels.map((level) => [level / this.depth, level === 0 ? "founders" : level === 1 ? "1st descent" : ordinal(level)]);
   }
 
-  paintLinks(context, tones, places, litLine) {
+  paintLinks(context, tones, places) {
     const plain = new Path2D();
     const other = new Path2D();
     const best = new Path2D();
-    const pointed = new Path2D();
     for (const node of this.list) {
       const to = places.get(node);
       for (const id of node.parents) {
@@ -221,7 +235,6 @@ export class Lineage extends CanvasChart {
       const from = places.get(node.parent);
       if (!from) continue;
       curve(this.line.has(node.id) ? best : plain, from, to);
-      if (litLine.has(node.id)) curve(pointed, from, to);
     }
     context.globalAlpha = this.rowHeight < 3 ? 0.5 : 1;
     this.stroke(context, plain, tones.ghost, 1);
@@ -230,7 +243,6 @@ export class Lineage extends CanvasChart {
     this.stroke(context, other, tones.ghost, 1);
     context.setLineDash([]);
     this.stroke(context, best, tones.accent, 2.4);
-    this.stroke(context, pointed, tones.ink, 1.6);
   }
 
   stroke(context, path, style, width) {
@@ -306,10 +318,6 @@ export class Lineage extends CanvasChart {
     const at = Math.max(2, Math.min(x, this.width - context.measureText(text).width - 4));
     context.strokeText(text, at, y);
     context.fillText(text, at, y);
-  }
-
-  font(size, weight = 400) {
-    return `${weight} ${size}px ${getComputedStyle(this.root).fontFamily}`;
   }
 }
 

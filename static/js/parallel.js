@@ -3,7 +3,7 @@
 import { CanvasChart } from "./canvas_chart.js";
 import { h } from "./dom.js";
 import { aligned, number, setting } from "./format.js";
-import { axisScale, niceTicks, scoreSteps, STEPS } from "./scales.js";
+import { axisScale, niceTicks, SCORE_SHADES, scoreSteps, STEPS } from "./scales.js";
 
 const PAD = { left: 40, right: 30, top: 48, bottom: 14 };
 const AXIS_ROOM = 92;
@@ -15,6 +15,8 @@ export class Parallel extends CanvasChart {
   constructor(root, onLit, onBrush) {
     super(root, { label: "Hyperparameters and scores", onLit, keys: KEYS });
     this.onBrush = onBrush;
+    this.shades = ["surface", "ink", "muted", "field-line", "ghost", ...SCORE_SHADES];
+    this.fades = true;
     this.brushes = new Map();
     this.rows = [];
     this.overlay = h("div", { class: "axes" });
@@ -32,6 +34,7 @@ export class Parallel extends CanvasChart {
     this.rows = agents.map((agent, index) => ({ ...agent, step: step(agent.score), given: this.axes.map((axis) => axis.values[index]),
       at: this.axes.map((axis) => this.share(axis, axis.values[index], index)) }))
       .sort((a, b) => (a.score ?? -Infinity) - (b.score ?? -Infinity));
+    this.byId = new Map(this.rows.map((row) => [row.id, row]));
     this.link.hidden = !this.rows.length;
     for (const name of this.brushes.keys()) if (!this.axes.some((axis) => axis.name === name)) this.brushes.delete(name);
     this.root.style.minWidth = `${PAD.left + PAD.right + AXIS_ROOM * (this.axes.length - 1)}px`;
@@ -164,8 +167,14 @@ export class Parallel extends CanvasChart {
 
   // Pointing and walking
 
-  items() {
-    return this.rows.filter((row) => row.in).reverse().map((row) => this.item(row));
+  find(id) {
+    const row = this.byId?.get(id);
+    return row ? this.item(row) : null;
+  }
+
+  start() {
+    const best = this.rows.findLast((row) => row.in);
+    return best && this.item(best);
   }
 
   item(row) {
@@ -208,9 +217,8 @@ export class Parallel extends CanvasChart {
 
   // Drawing
 
-  paint(context) {
+  paint(context, tones) {
     if (!this.axes) return;
-    const tones = this.colors("surface", "ink", "muted", "line", "field-line", "ghost", "accent", ...Array.from({ length: STEPS }, (_, index) => `score-${index}`));
     context.lineJoin = "round";
     const dense = this.rows.length > 150;
     const thin = Math.min(1, 400 / this.rows.length);
@@ -221,13 +229,16 @@ export class Parallel extends CanvasChart {
     }
     for (const row of this.rows) {
       if (!row.in) continue;
-      context.globalAlpha = row.score === null ? 0.3 : (this.lit ? 0.35 : 1) * (dense ? (0.15 + (0.55 * row.step) / STEPS) * thin : 0.85);
+      context.globalAlpha = row.score === null ? 0.3 : (dense ? (0.15 + (0.55 * row.step) / STEPS) * thin : 0.85);
       this.line(context, row, row.score === null ? tones.ghost : tones[`score-${row.step}`], row.rank === 1 ? 2.4 : 1.3);
     }
     context.globalAlpha = 1;
-    const lit = this.rows.find((row) => row.id === this.lit);
-    if (lit) this.line(context, lit, tones.ink, 2.4);
     this.axes.forEach((axis, index) => this.axis(context, tones, axis, this.x(index)));
+  }
+
+  paintLit(context, tones, { row }) {
+    context.lineJoin = "round";
+    this.line(context, row, tones.ink, 2.4);
   }
 
   line(context, row, style, width) {
@@ -257,7 +268,7 @@ export class Parallel extends CanvasChart {
     context.moveTo(x, this.y(0));
     context.lineTo(x, this.y(1));
     context.stroke();
-    context.font = `10.5px ${getComputedStyle(this.root).fontFamily}`;
+    context.font = this.font(10.5);
     context.textBaseline = "middle";
     context.textAlign = axis.kind === "score" ? "left" : "right";
     const side = axis.kind === "score" ? 1 : -1;

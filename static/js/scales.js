@@ -2,6 +2,8 @@
 import { setting } from "./format.js";
 
 export const STEPS = 8;
+// The CSS variables of the steps.
+export const SCORE_SHADES = Array.from({ length: STEPS }, (_, index) => `score-${index}`);
 
 // Columns of one length as objects.
 export function rowsOf(columns) {

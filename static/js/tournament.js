@@ -30,9 +30,16 @@ const sizeShow = controlsStart(store, (tournament) => {
   changed(["tournament"]);
 });
 
-// An agent that is pointed at stands out everywhere; null: none.
+// An agent that is pointed at stands out everywhere, with the next frame; null: none.
+let lit = null;
+let litFrame = null;
+
 function highlight(agent) {
-  for (const part of [curves, board, insights]) part.highlight(agent);
+  lit = agent;
+  litFrame ??= requestAnimationFrame(() => {
+    litFrame = null;
+    for (const part of [curves, board, insights]) part.highlight(lit);
+  });
 }
 
 // Tables are drawn a few times a second at most, and not at all while nobody looks.
