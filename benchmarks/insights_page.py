@@ -26,8 +26,8 @@ SECONDS = 240.0
 # Each is done TIMES times, a frame apart.
 AGAIN = {
     "point at another agent": """(i) => {
-      const row = document.querySelectorAll("[data-board] tr")[i % 50];
-      row.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
+      const rows = document.querySelectorAll("[data-board] tr");
+      rows[i % rows.length].dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
     }""",
     "sort the board": """(i) => document.querySelectorAll(".board th[data-sort] button")[i % 2 ? 2 : 0].click()""",
     "move over the chart": """(i) => {
