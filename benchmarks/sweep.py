@@ -24,7 +24,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from podracer_core.device import flush_denormals
-from podracer_core.envs import catalogue
+from podracer_core.envs import catalogue, known
 from podracer_core.errors import PodracerError, SpecError
 from podracer_core.hyperparameters import ALGORITHMS, algorithm_problem, batch_problem, complete
 from podracer_core.pod import Pod
@@ -100,7 +100,7 @@ def _settings(options: argparse.Namespace) -> list[Setting]:
 def _plan(options: argparse.Namespace, setting: Setting) -> PodPlan:
     """Raises where a value does not hold, before anything has run."""
     env_id, algorithm = options.env, options.algorithm
-    entry = catalogue.environment_check(env_id)
+    entry = known.environment_check(env_id)
     given = {name: value for name, value in setting.items() if name != "num_envs"}
     num_envs = setting.get("num_envs", str(catalogue.default_num_envs(env_id, algorithm)))
     if not num_envs.isdecimal() or not 1 <= int(num_envs) <= 65_536:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from podracer_core.envs import catalogue
+from podracer_core.envs import catalogue, known
 from podracer_core.errors import PodracerError, SpecError
 from podracer_core.hyperparameters import (
     ALGORITHMS,
@@ -81,7 +81,7 @@ def _refuse_constant(name: str) -> Any:
 
 def _environment(env_id: str) -> tuple[catalogue.CatalogueEntry | None, list[tuple[str, str]]]:
     try:
-        return catalogue.environment_check(env_id), []
+        return known.environment_check(env_id), []
     except PodracerError as error:
         return None, [("env_id", str(error))]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from podracer_core.commands.common import CommandError, check_writable, natural, positive, tell
-from podracer_core.envs import catalogue
+from podracer_core.envs import known
 
 WHICH = ("first", "best", "median", "worst")
 
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     if options.render:
         _check_video(options.render)
     agent = load_agent(options.agent)
-    catalogue.environment_check(agent.env_id)
+    known.environment_check(agent.env_id)
     episodes = play_episodes(agent, options.episodes, options.seed)
     returns, lengths = [one.episodic_return for one in episodes], [one.length for one in episodes]
     evaluation = summarise(returns, lengths, "mean", seed=options.seed)

@@ -20,7 +20,7 @@ from podracer_core.commands.common import (
     positive,
     tell,
 )
-from podracer_core.envs import catalogue
+from podracer_core.envs import catalogue, known
 from podracer_core.hyperparameters import (
     ALGORITHMS,
     Hyperparameters,
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _plan(options: argparse.Namespace, directory: str) -> PodPlan:
     """Checks every argument; what it returns holds."""
-    entry = catalogue.environment_check(options.env)
+    entry = known.environment_check(options.env)
     target = options.target_score
     if target is not None and entry.max_score is not None and target > entry.max_score:
         raise CommandError(f"--target-score {target:g} can never be met: {entry.id} gives at most {entry.max_score:g}.")

@@ -20,7 +20,8 @@ from urllib.parse import quote
 
 from pydantic import ValidationError
 
-from podracer_core.envs.catalogue import DEFAULT_NUM_ENVS, CatalogueEntry
+from podracer_core.envs.catalogue import CatalogueEntry
+from podracer_core.envs.tuned import DEFAULT_NUM_ENVS
 from podracer_core.errors import EnvError, UnknownEnvironmentError, UnsupportedSpaceError
 
 TIMEOUT = 60.0

@@ -10,14 +10,8 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 from podracer_core.envs.allowed import import_allowed
-from podracer_core.envs.catalogue import (
-    CATALOGUE,
-    CatalogueEntry,
-    atari_entry,
-    refuse_missing_atari,
-    refuse_module_id,
-    refuse_unknown_id,
-)
+from podracer_core.envs.catalogue import CATALOGUE, CatalogueEntry, atari_entry
+from podracer_core.envs.known import refuse_missing_atari, refuse_module_id, refuse_unknown_id
 from podracer_core.envs.spaces import describe_space
 from podracer_core.envs.wrapped import ATARI_FRAME_SKIP, is_atari, wrapping_of
 from podracer_core.errors import EnvError

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from podracer_core.envs.backends import best_backend, refuse_backend
-from podracer_core.envs.catalogue import ActionKind, Backend, refuse_missing_packages, refuse_module_id
+from podracer_core.envs.catalogue import ActionKind, Backend
 from podracer_core.envs.image import Image
+from podracer_core.envs.known import refuse_missing_packages, refuse_module_id
 
 
 class Step(NamedTuple):

@@ -1,5 +1,6 @@
-// An agent's page: its curve, its evaluation episodes, and what its line trained with.
-import { call, toast } from "./api.js";
+// An agent's page: its curve, its evaluation episodes, and what its line trained with. Of an ensemble, which has no curve,
+// the rest.
+import { attempt, call, toast } from "./api.js";
 import { distributionShow } from "./distribution.js";
 import { $, $$, h, json } from "./dom.js";
 import { CONFIG, coloured, fitted } from "./figure.js";
@@ -29,7 +30,7 @@ async function load() {
   await draw();
 }
 
-select.addEventListener("change", draw);
+select?.addEventListener("change", draw);
 for (const group of $$("[data-seg=from]")) {
   group.addEventListener("click", async (event) => {
     const chosen = event.target.closest("button");
@@ -62,10 +63,24 @@ document.addEventListener("htmx:afterSwap", ({ detail: { requestConfig, target }
   // The button that had the focus is gone.
   if (requestConfig.verb === "post") document.getElementById(target.id)?.focus({ preventScroll: true });
 });
-document.addEventListener("themechange", draw);
 if ($("[data-returns]")) distributionShow($("[data-returns]"), agent);
-scheduleShow($("[data-schedule]"), $("[data-schedule-sentence]"), schedule);
-draw();
+if (schedule) scheduleShow($("[data-schedule]"), $("[data-schedule-sentence]"), schedule);
+if (plot) {
+  document.addEventListener("themechange", draw);
+  draw();
+}
+
+// What an ensemble's page has beside these.
+const ensemble = `/api/tournaments/${agent.tournament}/ensembles/${agent.id}`;
+$("[data-retry]")?.addEventListener("click", async ({ target }) => {
+  target.disabled = true;
+  if (await attempt(() => call("POST", `${ensemble}/retry`))) location.reload();
+  target.disabled = false;
+});
+$("[data-remove]")?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  if (await attempt(() => call("DELETE", ensemble))) location.assign(`/tournaments/${agent.tournament}/`);
+});
 
 if (["RUNNING", "QUEUED"].includes(agent.status)) {
   setInterval(async () => {
@@ -74,7 +89,7 @@ if (["RUNNING", "QUEUED"].includes(agent.status)) {
       const now = await call("GET", `/api/agents/${agent.id}`);
       // Finished: score, episodes and checkpoint are there now.
       if (now.status !== agent.status) location.reload();
-      else await load();
+      else if (plot) await load();
     } catch {
       // The server is away; the next round tries again.
     }

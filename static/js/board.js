@@ -4,6 +4,9 @@ import { $, h, s, setText } from "./dom.js";
 import { glide } from "./flip.js";
 import { aligned, certainty, changes, number } from "./format.js";
 
+// Ensembles have no colour of a line of their own.
+const tone = (item) => (item.color === null ? "ens" : `c${item.color % 12}`);
+
 function change(item) {
   if (item.rank_change === null) return h("span", { class: "new", title: "new on the leaderboard" }, "new");
   if (item.rank_change > 0) return h("span", { class: "up", title: `up ${item.rank_change}` }, "▲");
@@ -34,7 +37,7 @@ function interval(item, axis, target) {
   const low = item.score_low ?? item.score;
   const high = item.score_high ?? item.score;
   const x = (value) => axis.at(value).toFixed(2);
-  return s("svg", { class: `iv c${item.color % 12}`, viewBox: "0 0 100 16", preserveAspectRatio: "none", role: "img",
+  return s("svg", { class: `iv ${tone(item)}`, viewBox: "0 0 100 16", preserveAspectRatio: "none", role: "img",
     "aria-label": `${number(low)} to ${number(high)}` },
   target !== null && s("line", { class: "goal", x1: x(target), x2: x(target), y1: 0, y2: 16 }),
   s("line", { class: "range", x1: Math.min(x(low), x(high) - 1), x2: x(high), y1: 8, y2: 8 }),
@@ -43,6 +46,7 @@ function interval(item, axis, target) {
 }
 
 function descent(item) {
+  if (item.rank === null) return h("div", { class: "sub" }, `of ${item.parent_names.join(" ")}`);
   const text = item.parent_names?.length ? `${item.strategy} of ${item.parent_names.join(" ")}` : item.strategy;
   const changed = changes(item.changes);
   return h("div", { class: "sub", title: changed || null }, text);
@@ -61,12 +65,14 @@ export class Board {
     this.count = count;
     this.ranks = new Map();
     this.rows = new Map();
+    this.lit = [];
     this.all = false;
     this.axisHead = $(".axis", table.tHead);
     this.view = new BoardView(table.tHead, tools, () => this.draw());
-    const agentOf = (event) => event.target.closest("tr")?.dataset.agent ?? null;
-    this.body.addEventListener("pointerover", (event) => onLit(agentOf(event)));
-    this.body.addEventListener("focusin", (event) => onLit(agentOf(event)));
+    // Of an ensemble its members.
+    const agentsOf = (event) => event.target.closest("tr")?.dataset.agents.split(" ") ?? null;
+    this.body.addEventListener("pointerover", (event) => onLit(agentsOf(event)));
+    this.body.addEventListener("focusin", (event) => onLit(agentsOf(event)));
     this.body.addEventListener("pointerleave", () => onLit(null));
     this.body.addEventListener("focusout", () => onLit(null));
     more.addEventListener("click", () => {
@@ -75,10 +81,11 @@ export class Board {
     });
   }
 
-  highlight(agent) {
-    this.rows.get(this.lit)?.element.classList.remove("lit");
-    this.lit = agent;
-    this.rows.get(agent)?.element.classList.add("lit");
+  // The rows of these agents; null: none.
+  highlight(agents) {
+    for (const agent of this.lit) this.rows.get(agent)?.element.classList.remove("lit");
+    this.lit = agents ?? [];
+    for (const agent of this.lit) this.rows.get(agent)?.element.classList.add("lit");
   }
 
   sieve(agents) {
@@ -133,9 +140,11 @@ export class Board {
     const known = this.rows.get(item.agent);
     const says = JSON.stringify([item, axis.low, axis.high, target]);
     if (known?.says === says) return known.element;
+    const agents = item.rank === null ? item.parents : [item.agent];
     const element = known?.element ?? h("tr", { "data-agent": item.agent });
-    const rose = moved && (this.ranks.get(item.agent) ?? Infinity) > item.rank;
-    const classes = [item.rank === 1 && "champion", rose && "moved", item.agent === this.lit && "lit"];
+    element.dataset.agents = agents.join(" ");
+    const rose = moved && (!this.ranks.has(item.agent) || this.ranks.get(item.agent) > item.rank);
+    const classes = [item.rank === 1 && "champion", rose && "moved", this.lit.includes(item.agent) && "lit"];
     element.className = classes.filter(Boolean).join(" ");
     element.replaceChildren(...this.cells(item, axis, target));
     this.rows.set(item.agent, { says, element });
@@ -144,8 +153,10 @@ export class Board {
 
   cells(item, axis, target) {
     return [
-      h("td", { class: "rank" }, String(item.rank), change(item)),
-      h("td", {}, h("span", { class: `chip c${item.color % 12}`, "aria-hidden": "true" }),
+      item.rank === null
+        ? h("td", { class: "rank" }, h("abbr", { title: "an ensemble has no rank: the agents keep theirs" }, "–"))
+        : h("td", { class: "rank" }, String(item.rank), change(item)),
+      h("td", {}, h("span", { class: `chip ${tone(item)}`, "aria-hidden": "true" }),
         h("a", { class: "name", href: `/agents/${item.agent}/` }, item.name), " ", h("span", { class: "tag" }, item.algorithm), descent(item)),
       h("td", { class: "num score" }, aligned(item.score), h("div", { class: "sub" }, plusMinus(item))),
       h("td", { class: "ivcell" }, interval(item, axis, target)),

@@ -11,15 +11,15 @@ const CLICK_SLACK = 4;
 const FADED = 0.4;
 
 export class CanvasChart {
-  // root: an element for the canvas alone; onLit(agent or null): what is pointed at.
+  // root: an element for the canvas alone; onLit(agents or null): who is pointed at.
   constructor(root, { label, onLit, keys }) {
     this.root = root;
     this.onLit = onLit;
-    this.lit = null;
+    this.lit = [];
     this.view = { zoom: 1, x: 0, y: 0 };
     this.base = document.createElement("canvas");
     this.canvas = h("canvas", { "aria-hidden": "true" });
-    this.tip = h("div", { class: "tip", role: "presentation", hidden: true });
+    this.tip = h("div", { class: "chart-tip", role: "presentation", hidden: true });
     this.link = h("a", { class: "spot", tabindex: "0", "aria-description": keys });
     this.said = h("div", { class: "visually-hidden", "aria-live": "polite" });
     root.classList.add("chart");
@@ -98,11 +98,11 @@ export class CanvasChart {
   }
 
   compose(context) {
-    const item = this.lit && this.find(this.lit);
-    context.globalAlpha = item && this.fades ? FADED : 1;
+    const items = this.lit.map((agent) => this.find(agent)).filter(Boolean);
+    context.globalAlpha = items.length && this.fades ? FADED : 1;
     context.drawImage(this.base, 0, 0, this.width, this.height);
     context.globalAlpha = 1;
-    if (item) this.paintLit(context, this.tones, item);
+    for (const item of items) this.paintLit(context, this.tones, item);
   }
 
   font(size, weight = 400) {
@@ -111,9 +111,11 @@ export class CanvasChart {
 
   // Pointing
 
-  highlight(agent) {
-    if (this.lit === agent) return;
-    this.lit = agent;
+  // Let these agents stand out; null: all alike again.
+  highlight(agents) {
+    const lit = agents ?? [];
+    if (this.lit.join() === lit.join()) return;
+    this.lit = lit;
     this.retouch();
   }
 
@@ -124,7 +126,7 @@ export class CanvasChart {
     if (changed) {
       this.tip.hidden = !item?.tip;
       if (item?.tip) this.tip.replaceChildren(...item.tip());
-      this.onLit(item?.agent ?? null);
+      this.onLit(item?.agent ? [item.agent] : null);
     }
     if (item?.tip) this.tipPlace(x ?? item.x, y ?? item.y);
   }

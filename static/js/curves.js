@@ -83,7 +83,7 @@ export class Curves {
   }
 
   build() {
-    const board = new Map(this.store.leaderboard.map((item) => [item.agent, item]));
+    const board = new Map(this.store.ranked.map((item) => [item.agent, item]));
     const running = [...this.store.pods.values()].filter((pod) => pod.status === "RUNNING" && !board.has(pod.agent));
     const live = new Set(running.map((pod) => pod.agent));
     const traces = [this.ghosts([...this.store.curves.keys()].filter((agent) => !board.has(agent) && !live.has(agent)))];
@@ -193,11 +193,11 @@ export class Curves {
     return this.traces.findIndex((trace) => trace.meta.agent === agent);
   }
 
-  // Let one agent's line stand out; null: all alike again.
-  highlight(agent) {
-    if (this.busy || this.highlighted === agent) return;
-    this.highlighted = agent;
-    const opacity = this.traces.map((trace) => (!agent || trace.meta.agent === agent ? 1 : 0.22));
+  // Let the lines of some agents stand out; null: all alike again.
+  highlight(agents) {
+    if (this.busy || this.highlighted === agents?.join()) return;
+    this.highlighted = agents?.join();
+    const opacity = this.traces.map((trace) => (!agents || agents.includes(trace.meta.agent) ? 1 : 0.22));
     Plotly.restyle(this.element, { opacity });
   }
 }

@@ -17,7 +17,7 @@ const SHORT = 80;
 const PARTS = ["lineage", "hyperparameters", "slots"];
 
 export class Insights {
-  // onLit(agent or null); onSieve(Set of agents or null): which of them the board is to show.
+  // onLit(agents or null); onSieve(Set of agents or null): who of them the board is to show.
   constructor(root, { onLit, onSieve }) {
     this.root = root;
     this.onSieve = onSieve;
@@ -45,8 +45,8 @@ export class Insights {
     return this.seen && !document.hidden;
   }
 
-  highlight(agent) {
-    for (const chart of [this.lineage, this.parallel, this.gantt]) chart.highlight(agent);
+  highlight(agents) {
+    for (const chart of [this.lineage, this.parallel, this.gantt]) chart.highlight(agents);
   }
 
   // Pods began or ended.

@@ -4,6 +4,7 @@ import { call } from "./api.js";
 import { controlsStart } from "./controls.js";
 import { Curves } from "./curves.js";
 import { $, $$, json, setText } from "./dom.js";
+import { Ensembles } from "./ensembles.js";
 import { Insights } from "./insights.js";
 import { Pods } from "./pods.js";
 import { LiveSocket } from "./socket.js";
@@ -22,6 +23,7 @@ const curves = new Curves($("[data-plot]"), store, json("figure"));
 const board = new Board($("table.board"), { empty: $("[data-board-empty]"), more: $("[data-board-more]"),
   tools: $("[data-board-tools]"), count: $("[data-board-count]"), onLit: highlight });
 const insights = new Insights($("[data-insights]"), { onLit: highlight, onSieve: (agents) => board.sieve(agents) });
+const ensembles = new Ensembles($("[data-ensemble]"), $("[data-making]"), `/api/tournaments/${store.tournament.id}`);
 const pods = new Pods($("[data-pod-rows]"), $("[data-pods-empty]"), $("[data-pods-all]"));
 const events = new Events($("[data-events]"), $("[data-events-all]"));
 const banner = $("[data-connection]");
@@ -30,12 +32,12 @@ const sizeShow = controlsStart(store, (tournament) => {
   changed(["tournament"]);
 });
 
-// An agent that is pointed at stands out everywhere, with the next frame; null: none.
+// Agents that are pointed at stand out everywhere, with the next frame; null: none.
 let lit = null;
 let litFrame = null;
 
-function highlight(agent) {
-  lit = agent;
+function highlight(agents) {
+  lit = agents;
   litFrame ??= requestAnimationFrame(() => {
     litFrame = null;
     for (const part of [curves, board, insights]) part.highlight(lit);
@@ -67,6 +69,7 @@ function show() {
     curvesShow();
   }
   if (dirty.has("leaderboard") || dirty.has("tournament")) board.render(store.leaderboard, store.tournament);
+  if (dirty.has("leaderboard")) ensembles.render(store);
   if (["pods", "leaderboard", "tournament"].some((part) => dirty.has(part))) pods.render(store);
   if (dirty.has("events")) events.render(store.events);
   if (dirty.has("insights")) insights.changed();
@@ -102,7 +105,7 @@ async function lineageFollow() {
 }
 
 function championColor() {
-  const item = store.leaderboard[0];
+  const [item] = store.ranked;
   if (item) $("[data-legend-champion]").className = `c${item.color % 12}`;
 }
 

@@ -22,7 +22,8 @@ SHARED_COLUMNS = ("env_steps", "seconds")
 def curves_figure(snapshot: Mapping[str, Any], axis: str = "steps") -> Figure:
     """Learning curves of a tournament: ghosts, running pods, the board's agents, and the target."""
     curves, pods = snapshot["curves"], {pod["agent"]: pod for pod in snapshot["pods"]["items"]}
-    board = {item["agent"]: item for item in snapshot["leaderboard"]["items"]}
+    # An ensemble, which has no rank, has learned nothing itself and so has no line.
+    board = {item["agent"]: item for item in snapshot["leaderboard"]["items"] if item["rank"] is not None}
     running = [pod for pod in pods.values() if pod["status"] == "RUNNING" and pod["agent"] not in board]
     live = {pod["agent"] for pod in running}
     lines = {agent: curve_xy(curves[agent], pods.get(agent), axis) for agent in curves}

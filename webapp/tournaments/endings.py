@@ -8,7 +8,7 @@ from django.db.models import Count, Q, Sum
 from podracer_core.progress import Evaluation, Outcome, PodResult
 from podracer_core.tournament import sentences
 from podracer_core.tournament.stopping import Standing, repeated_failure, stop_reason
-from webapp.tournaments import board, clock, dispatch, events, lineage, population
+from webapp.tournaments import board, clock, dispatch, ensembles, events, lineage, population
 from webapp.tournaments.models import Agent, Pod, PodLogLine, Tournament
 
 MAX_LOSSES = 3
@@ -198,6 +198,8 @@ def end(tournament: Tournament, status: str, reason: str, kind: str) -> None:
     for pod in tournament.pods.filter(status=Pod.Status.QUEUED).select_for_update(of=("self",)).select_related("agent"):
         stop_queued(tournament, pod, reason)
     events.record(tournament.pk, kind, reason)
+    if status == Tournament.Status.FINISHED:
+        ensembles.ensemble_at_end(tournament)
     events.publish(tournament.pk, "status")
 
 

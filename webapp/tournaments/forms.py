@@ -48,6 +48,7 @@ PATHS = {
     "reduction_factor": "generator.reduction_factor",
     "rungs": "generator.rungs",
     "reevaluate": "leaderboard.reevaluate",
+    "ensemble": "leaderboard.ensemble",
     "stop_score": "stop.score",
     "stop_pods": "stop.pods",
     "stop_env_steps": "stop.env_steps",
@@ -145,6 +146,7 @@ class TournamentForm(forms.Form):
     score = forms.CharField(label="Score statistic", required=False, widget=forms.Select(choices=SCORES))
     eval_episodes = _text("Evaluation episodes", "Fresh ones, for each agent's score.")
     max_per_ancestor = _text("Share per founder", "At most this much of the board from one founder.")
+    ensemble = _text("Ensemble at the end", "Of so many of the best agents; 0: none.")
     round_seconds = _text("Round seconds", "Ends a round too, if it comes first.")
     num_envs = _text("Parallel copies per pod", "Stepped at once; auto: what suits.", numeric=False)
     device = forms.CharField(label="Runs on", required=False, widget=forms.Select(choices=DEVICES))
@@ -164,7 +166,7 @@ class TournamentForm(forms.Form):
                 "rungs",
             ),
         ),
-        ("How they are scored", ("score", "eval_episodes", "reevaluate", "max_per_ancestor")),
+        ("How they are scored", ("score", "eval_episodes", "reevaluate", "max_per_ancestor", "ensemble")),
         ("How they run", ("round_seconds", "num_envs", "device", "priority", "seed", "max_failures")),
     )  # fmt: skip
     """What most people leave as it is, under headings."""

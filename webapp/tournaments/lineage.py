@@ -32,6 +32,11 @@ def donors(agent: Agent) -> list[Agent]:
     return [agent.inherits_from]
 
 
+def members(ensemble: Agent) -> list[Agent]:
+    """The best first, as they stood on the leaderboard."""
+    return sorted(ensemble.parents.all(), key=lambda member: (-(member.score or 0.0), member.index))
+
+
 def schedule_of(agent: Agent) -> list[Segment]:
     """What each of its line trained with, one after another."""
     return [segment for member in ancestry(agent) for segment in own_schedule(member)]

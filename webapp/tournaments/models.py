@@ -63,18 +63,33 @@ class Tournament(models.Model):
         return TournamentSpec.model_validate(self.spec)
 
 
+class AgentManager(models.Manager["Agent"]):
+    """Agents that a pod trained. Ensembles stand beside them: whoever means them too, says so with `Agent.every`."""
+
+    def get_queryset(self) -> models.QuerySet["Agent"]:
+        return super().get_queryset().filter(kind=Agent.Kind.AGENT)
+
+
 class Agent(models.Model):
     """A policy with its algorithm, hyperparameters, parents, checkpoint and score.
 
-    index: its number in the tournament, in the order of creation; founder_index: that of the fresh agent it
-    descends from. env_steps: its own; base_env_steps: those of the line that it inherits.
+    An ensemble is one too: of its members, which are its parents, with neither pod nor place on the leaderboard.
+
+    index: its number in the tournament among those of its kind, in the order of creation; founder_index: that of the
+    fresh agent it descends from, of an ensemble its best member's. env_steps: its own; base_env_steps: those of the
+    line that it inherits.
     inherits_from: whose weights it continues, of averaged parents the first; null for one that started from scratch.
     stage, team: its generation or rung, and which agents are fused, see tournament.modes. schedule: of a rerun.
     screening: the first evaluation of a newcomer that was evaluated again.
     color: which chip colour it wears, given when it first enters the leaderboard.
     """
 
+    class Kind(models.TextChoices):
+        AGENT = "agent", "Agent"
+        ENSEMBLE = "ensemble", "Ensemble"
+
     tournament = models.ForeignKey(Tournament, models.CASCADE, related_name="agents")
+    kind = models.CharField(max_length=8, choices=Kind.choices, default=Kind.AGENT)
     index = models.PositiveIntegerField()
     name = models.CharField(max_length=8)
     algorithm = models.CharField(max_length=20)
@@ -110,9 +125,12 @@ class Agent(models.Model):
     state_file = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
+    objects = AgentManager()
+    every = models.Manager["Agent"]()
+
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["tournament", "index"], name="agent_index_unique"),
+            models.UniqueConstraint(fields=["tournament", "kind", "index"], name="agent_index_unique"),
             models.UniqueConstraint(fields=["tournament", "name"], name="agent_name_unique"),
             models.CheckConstraint(
                 condition=Q(checkpoint_file="") | ~Q(checkpoint_sha256=""), name="agent_checkpoint_has_hash"
@@ -219,7 +237,8 @@ class Pod(models.Model):
 
 
 class Artefact(models.Model):
-    """What a worker makes of an agent's checkpoint when somebody asks: an export, or the video of an episode.
+    """What a worker makes of checkpoints when somebody asks: an export, the video of an episode, or an ensemble, whose
+    file becomes its own checkpoint.
 
     Whoever holds (id, attempt) while it is RUNNING may write it; `lease_until` says for how long it is believed.
     name: of the export's format or of the episode; details: what its maker says of it, see workers/artefact_process.py
@@ -228,6 +247,7 @@ class Artefact(models.Model):
     class Kind(models.TextChoices):
         EXPORT = "export", "Export"
         REPLAY = "replay", "Replay"
+        ENSEMBLE = "ensemble", "Ensemble"
 
     class Status(models.TextChoices):
         QUEUED = "QUEUED", "Queued"

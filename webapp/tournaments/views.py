@@ -8,11 +8,12 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryD
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_safe
 
-from podracer_core.envs import catalogue
+from podracer_core.envs import catalogue, known
 from podracer_core.errors import PodracerError, SpecError
 from podracer_core.hyperparameters import ALGORITHMS, algorithm_problem, sees_images
-from podracer_core.spec import TournamentSpec
+from podracer_core.spec import MAX_ENSEMBLE, TournamentSpec
 from podracer_core.spec_parse import MAX_SPEC_BYTES, spec_parse, spec_parse_toml
+from podracer_core.tournament import sentences
 from webapp.tournaments import artefact_views, charts, forms, insights, selectors, services
 from webapp.tournaments.models import Agent, Artefact, Tournament
 from webapp.tournaments.presets import PRESETS, preset_find
@@ -127,7 +128,7 @@ def environment_defaults(request: HttpRequest) -> JsonResponse:
     """What the form fills in for an environment, or the sentence that says why it cannot be used."""
     env_id = request.GET.get("env_id", "")[:200]
     try:
-        entry = catalogue.environment_check(env_id)
+        entry = known.environment_check(env_id)
         spec = spec_parse({"env_id": env_id})
     except PodracerError as error:
         message = error.errors[0][1] if isinstance(error, SpecError) else str(error)
@@ -183,6 +184,7 @@ def tournament_detail(request: HttpRequest, tournament_id: int) -> HttpResponse:
         "section": "tournaments",
         "tournament": tournament,
         "num_envs": _num_envs(tournament["spec"]),
+        "most_members": MAX_ENSEMBLE,
         "ended": tournament["status"] in Tournament.ENDED,
         "snapshot": snapshot,
         "figure": charts.curves_figure(snapshot),
@@ -215,13 +217,14 @@ def tournament_spec(request: HttpRequest, tournament_id: int) -> HttpResponse:
 
 @require_safe
 def agent_detail(request: HttpRequest, agent_id: int) -> HttpResponse:
-    """One agent: how it learned, what it is made of, where it comes from, and how to play it."""
+    """One agent: how it learned, what it is made of, where it comes from, and how to play it; or an ensemble."""
     try:
         agent = selectors.agent_get(agent_id)
         curve = selectors.agent_curve(agent_id)
-        schedule = insights.schedule_get(agent_id)
     except Agent.DoesNotExist:
         raise Http404 from None
+    if agent["kind"] == Agent.Kind.ENSEMBLE:
+        return _ensemble_detail(request, agent)
     color = "--accent" if agent["color"] is None else f"--chip-{agent['color'] % 12}"
     columns = charts.curve_columns(curve)
     context = {
@@ -235,10 +238,31 @@ def agent_detail(request: HttpRequest, agent_id: int) -> HttpResponse:
             "agent": agent,
             "curve": curve,
             "figure": charts.agent_figure(curve, columns[0], color),
-            "schedule": schedule,
+            "schedule": insights.schedule_get(agent_id),
         },
     }
     return render(request, "tournaments/agent.html", context)
+
+
+def _ensemble_detail(request: HttpRequest, agent: Mapping[str, Any]) -> HttpResponse:
+    """An ensemble: what it and its members are worth, and how to play it."""
+    context = {
+        "section": "tournaments",
+        "agent": agent,
+        "better": _better(agent["beats_best_member"]),
+        "votes": any(member["algorithm"] == "dqn" for member in agent["members"]),
+        "replays": artefact_views.parts(agent["id"], Artefact.Kind.REPLAY, agent["checkpoint"]),
+        "page": {"agent": agent},
+    }
+    return render(request, "tournaments/ensemble.html", context)
+
+
+def _better(ensemble: float | None) -> dict[str, str] | None:
+    """Who of the two is the better one, and how sure that is. ensemble: how probable it is that the ensemble is"""
+    if ensemble is None:
+        return None
+    who = "the ensemble" if ensemble >= 0.5 else "it"
+    return {"who": who, "certainty": sentences.certainty(max(ensemble, 1 - ensemble))}
 
 
 def _hyperparameters_shown(agent: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from benchmarks.peers.training import FINAL_EPISODES, Rate, number
 from podracer_core.agents.learners import LEARNERS
 from podracer_core.agents.ppo import PPO
 from podracer_core.device import flush_denormals
-from podracer_core.envs import catalogue
+from podracer_core.envs import catalogue, known
 from podracer_core.envs.vector_env import VectorEnv, make_vector_env
 from podracer_core.hyperparameters import PPOHyperparameters, complete
 from podracer_core.pod import Pod
@@ -31,7 +31,7 @@ def main() -> None:
 
 def train(job: Job) -> Answer:
     """One pod, with the catalogue's settings."""
-    entry = catalogue.environment_check(job.env_id)
+    entry = known.environment_check(job.env_id)
     began = time.perf_counter()
 
     def directive() -> Directive:

@@ -12,7 +12,7 @@ import pytest
 from podracer_core.__main__ import main
 from podracer_core.envs import probe
 from podracer_core.envs.allowed import allowed_packages
-from podracer_core.envs.catalogue import environment_check
+from podracer_core.envs.known import environment_check
 from podracer_core.envs.spaces import make_single
 from podracer_core.envs.vector_env import make_vector_env
 from podracer_core.errors import EnvError, UnknownEnvironmentError

@@ -10,7 +10,8 @@ import torch
 from gymnasium.wrappers import AtariPreprocessing
 
 from podracer_core import load_agent, make_env
-from podracer_core.envs.catalogue import CATALOGUE, default_hyperparameters, environment_check
+from podracer_core.envs.catalogue import CATALOGUE, default_hyperparameters
+from podracer_core.envs.known import environment_check
 from podracer_core.envs.vector_env import make_vector_env
 from podracer_core.envs.wrapped import wrapping_of
 from podracer_core.errors import EnvError, UnknownEnvironmentError

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from podracer_core.envs import probe
-from podracer_core.envs.catalogue import CATALOGUE, catalogue_list, environment_check
+from podracer_core.envs.catalogue import CATALOGUE, catalogue_list
+from podracer_core.envs.known import environment_check
 from podracer_core.envs.spaces import SpaceInfo, describe_space
 from podracer_core.envs.wrapped import is_atari
 from podracer_core.errors import EnvError, UnknownEnvironmentError
@@ -59,7 +60,7 @@ def test_the_list_is_strict_json() -> None:
 
 def test_the_catalogue_loads_neither_torch_nor_gymnasium() -> None:
     script = (
-        "import sys; from podracer_core.envs.catalogue import *; environment_check('CartPole-v1')\n"
+        "import sys; from podracer_core.envs.known import *; environment_check('CartPole-v1')\n"
         "assert not {'torch', 'gymnasium'} & set(sys.modules)\n"
         "import podracer_core.envs.registered, podracer_core.envs.env_group\n"
         "assert 'torch' not in sys.modules"

@@ -14,8 +14,9 @@ import pytest
 import torch
 
 from podracer_core.agents.ppo import PPO
-from podracer_core.envs.catalogue import CATALOGUE, environment_check
+from podracer_core.envs.catalogue import CATALOGUE
 from podracer_core.envs.env_group import EnvGroup, Share
+from podracer_core.envs.known import environment_check
 from podracer_core.envs.locomotion import Locomotion
 from podracer_core.envs.locomotion_physics import PhysicsError
 from podracer_core.envs.locomotion_rules import RULES
@@ -214,7 +215,7 @@ def test_making_a_body_leaves_no_file_and_no_word(tmp_path: Path) -> None:
 
 def test_checking_a_body_imports_nothing_heavy() -> None:
     script = (
-        "import sys; from podracer_core.envs.catalogue import environment_check; environment_check('Ant-v5')\n"
+        "import sys; from podracer_core.envs.known import environment_check; environment_check('Ant-v5')\n"
         "assert not {'torch', 'gymnasium', 'mujoco', 'warp'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(__file__).parents[3])

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podracer_core.envs import probe
-from podracer_core.envs.catalogue import DEFAULT_NUM_ENVS, environment_check
+from podracer_core.envs.known import environment_check
+from podracer_core.envs.tuned import DEFAULT_NUM_ENVS
 from podracer_core.spec_parse import spec_parse
 
 

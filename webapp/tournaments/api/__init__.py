@@ -9,7 +9,16 @@ from ninja.parser import Parser
 from ninja.security.http import HttpAuthBase
 
 from webapp.tournaments import schemas, strict_json
-from webapp.tournaments.api import agents, artefacts, common, insights, machines, refusals, tournaments
+from webapp.tournaments.api import (
+    agents,
+    artefacts,
+    common,
+    ensembles,
+    insights,
+    machines,
+    refusals,
+    tournaments,
+)
 
 
 class SignedIn(HttpAuthBase):
@@ -56,5 +65,13 @@ def nothing(request: HttpRequest, rest: str) -> HttpResponse:
     return common.refusal(404, f"There is nothing at /api/{rest}; /api/docs lists what there is.")
 
 
-for router in (machines.router, tournaments.router, agents.router, artefacts.router, insights.router, nowhere):
+for router in (
+    machines.router,
+    tournaments.router,
+    agents.router,
+    artefacts.router,
+    ensembles.router,
+    insights.router,
+    nowhere,
+):
     api.add_router("", router)
