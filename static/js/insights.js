@@ -81,12 +81,18 @@ export class Insights {
     place.hidden = !message;
   }
 
+  // Of what has nothing to draw yet the sentence alone is shown.
+  there(chart, some) {
+    for (const part of ["tools", "figure"]) $(`[data-${chart}-${part}]`, this.root).hidden = !some;
+  }
+
   // Lineage
 
   lineageShow({ champion, agents }) {
     const rows = rowsOf(agents);
     const now = Math.max(0, ...rows.flatMap((row) => [row.began ?? 0, row.ended ?? 0]));
     if (this.lineage.shows === null) this.treeView("shows", rows.length > SHORT && champion ? "lines" : "all");
+    this.there("tree", rows.length);
     this.lineage.setData(rows, champion, now);
     this.treeCount();
   }
@@ -137,7 +143,7 @@ export class Insights {
     plot.hidden = !one?.axes.length;
     if (one?.axes.length) this.parallel.setData({ name, agents: rowsOf(one.agents), axes: one.axes });
     else setText($("[data-parallel-sentence]", this.root), one ? "All agents were given the same hyperparameters." : "A line for each agent, once there are some.");
-    const nothing = { problem: null, agents: 0, founders: 0, items: [] };
+    const nothing = { problem: "Needs scored agents of several founders; there is none yet.", items: [] };
     importanceShow($("[data-importance]", this.root), $("[data-importance-note]", this.root), one?.importance ?? nothing);
     $("[data-importance-how]", this.root).hidden = !one?.importance.items.length;
   }
@@ -160,6 +166,7 @@ export class Insights {
   slotsShow(data) {
     this.live = data.live;
     slotsShow($("[data-slot-names]", this.root), $("[data-slot-shares]", this.root), data);
+    this.there("gantt", data.slots.worker.length);
     setText($("[data-slots-sentence]", this.root), slotsSentence(data));
     setText($("[data-slots-note]", this.root), data.slots.worker.length ? slotsNote(data) : "");
     this.gantt.setData(data);
