@@ -1,7 +1,7 @@
 // The lineage: every agent a dot, its weights' way from the founders on the left to those that train on the right.
 import { CanvasChart } from "./canvas_chart.js";
 import { h } from "./dom.js";
-import { count, duration, number, plural } from "./format.js";
+import { count, duration, number } from "./format.js";
 import { SCORE_SHADES, scoreSteps, timeTicks } from "./scales.js";
 import { arrange, chosen, grown, lineOf } from "./tree.js";
 
@@ -13,7 +13,8 @@ const SHADES = ["surface", "ink", "muted", "line", "ghost", "accent", "good", "b
   ...Array.from({ length: 12 }, (_, index) => `chip-${index}`), ...SCORE_SHADES];
 const ENDED = new Set(["FAILED", "STOPPED"]);
 
-export const ordinal = (n) => `${n}${n % 100 > 10 && n % 100 < 14 ? "th" : ["th", "st", "nd", "rd"][n % 10] ?? "th"}`;
+const children = (n) => (n === 1 ? "1 child" : `${n} children`);
+const ordinal = (n) => `${n}${n % 100 > 10 && n % 100 < 14 ? "th" : ["th", "st", "nd", "rd"][n % 10] ?? "th"}`;
 
 export class Lineage extends CanvasChart {
   constructor(root, onLit) {
@@ -113,7 +114,7 @@ export class Lineage extends CanvasChart {
       this.opened.add(node.id);
       this.layout();
       this.onChange?.();
-    }, tip: () => [h("span", {}, `Show ${plural(node.hidden, "more child").replace("childs", "children")} of ${node.name}`)] };
+    }, tip: () => [h("span", {}, `Show ${children(node.hidden)} more of ${node.name}`)] };
   }
 
   start() {
@@ -158,7 +159,7 @@ export class Lineage extends CanvasChart {
       h("strong", {}, node.name), h("span", { class: "tag" }, node.algorithm),
       h("div", {}, node.score === null ? node.status.toLowerCase() : `score ${number(node.score)}${node.rank ? ` · rank ${node.rank}` : ""}`),
       h("div", { class: "sub" }, names.length ? `${node.strategy} of ${names.join(" ")}` : node.strategy),
-      h("div", { class: "sub" }, `${count(node.env_steps)} env steps in all${node.children.length ? ` · ${plural(node.children.length, "child").replace("childs", "children")}` : ""}`),
+      h("div", { class: "sub" }, `${count(node.env_steps)} env steps in all${node.children.length ? ` · ${children(node.children.length)}` : ""}`),
     ];
   }
 
