@@ -9,7 +9,7 @@ from django.db import transaction
 from podracer_core.local.home import Home, HomeError
 from podracer_core.local.records import ACTIVE, AgentRecord, EnsembleRecord, TournamentRecord, TournamentStatus
 from podracer_core.spec import TournamentSpec
-from webapp.tournaments import board, storage
+from webapp.tournaments import board, counts, storage
 from webapp.tournaments.models import Agent, CurvePoint, Event, LeaderboardEntry, Pod, PodLogLine, Tournament
 
 CURVE_BATCH = 5_000
@@ -38,6 +38,7 @@ def tournament_import(*, owner: User, folder: Path) -> Tournament:
             for ensemble in home.ensembles.values():
                 _create_ensemble(tournament, home, ensemble, agents)
             _create_events(tournament, home, agents)
+            Tournament.objects.filter(pk=tournament.pk).update(**counts.counted(tournament))
         except BaseException:
             storage.delete_folder(storage.folder(tournament.pk))
             raise

@@ -156,9 +156,11 @@ async def test_a_burst_of_changes_is_coalesced() -> None:
 async def test_a_missing_message_brings_a_snapshot() -> None:
     tournament = await run(making.tournament)
     async with watching(tournament) as (socket, snapshot):
-        ahead = {"type": events.MESSAGE_TYPE, "revision": snapshot["revision"] + 2, "kind": "status", "key": None}
+        changes = [{"kind": "status", "key": None, "data": None}]
+        messages = [{"revision": snapshot["revision"] + 2, "changes": changes}]
+        ahead = {"type": events.MESSAGE_TYPE, "messages": messages}
         await run(Tournament.objects.filter(pk=tournament.pk).update, revision=snapshot["revision"] + 2)
-        await get_channel_layer().group_send(events.group_name(tournament.pk), {**ahead, "data": None})
+        await get_channel_layer().group_send(events.group_name(tournament.pk), ahead)
         again = (await said_until(socket, lambda message: message["type"] == "snapshot"))[-1]
         assert again["revision"] == snapshot["revision"] + 2
 

@@ -15,7 +15,17 @@ from django.test import Client
 from podracer_core.tournament.statistics import summarise
 from tests.webapp.tournaments import making
 from tests.webapp.tournaments.test_api import holds, post, refused
-from webapp.tournaments import artefacts, endings, ensembles, exporting, retention, schemas, services, storage
+from webapp.tournaments import (
+    artefacts,
+    endings,
+    ensembles,
+    exporting,
+    orchestrator,
+    retention,
+    schemas,
+    services,
+    storage,
+)
 from webapp.tournaments.artefacts import ArtefactClaim, MadeFile
 from webapp.tournaments.errors import ArtefactLostError
 from webapp.tournaments.models import Agent, Artefact, Tournament
@@ -196,10 +206,12 @@ def test_it_stands_beside_the_agents_and_never_among_them(api: Client) -> None:
     """Nothing that decides about agents may take it for one."""
     board = {"size": 2, "max_per_ancestor": 1}
     tournament = making.board(90, 70, leaderboard=board, generator={"strategies": {"exploit": 1}})
-    before = endings.standing(tournament)
+    with orchestrator.changing(tournament.pk) as locked:
+        before = endings.standing(locked)
     ask(tournament, 2)
     finish(claim(), 9_000)
-    assert replace(endings.standing(tournament), seconds=before.seconds) == before
+    with orchestrator.changing(tournament.pk) as locked:
+        assert replace(endings.standing(locked), seconds=before.seconds) == before
     shown = api.get(f"/api/tournaments/{tournament.pk}").json()
     assert (shown["best_score"], shown["pods"]["FINISHED"]) == (90, 2)
     ensemble = Agent.every.get(kind="ensemble")

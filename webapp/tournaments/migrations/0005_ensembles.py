@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('tournaments', '0003_every_strategy'),
+        ('tournaments', '0004_counts_of_pods'),
     ]
 
     operations = [
