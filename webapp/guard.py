@@ -53,9 +53,9 @@ RULES: dict[str, Rule] = {
     "GET tournaments/cards/": Level.LOOK,
     "GET tournaments/new/": Level.RUN,
     "POST tournaments/new/": Level.RUN,
-    "POST tournaments/new/check/": Level.RUN,
+    "* tournaments/new/check/": Level.RUN,
     "GET tournaments/new/environment/": Level.RUN,
-    "POST tournaments/new/presets/<slug:slug>/": Level.RUN,
+    "* tournaments/new/presets/<slug:slug>/": Level.RUN,
     "GET slots/": Level.LOOK,
     "GET metrics": Level.LOOK,
     # One's own account

@@ -1,5 +1,7 @@
 // The leaderboard: rank with its change, agent, score, interval on one common axis, how sure the order is.
-import { address, h, refill, s, setText } from "./dom.js";
+import { BoardView } from "./board_view.js";
+import { $, address, h, s, setText } from "./dom.js";
+import { glide } from "./flip.js";
 import { aligned, certainty, changes, number } from "./format.js";
 
 // Ensembles have no colour of a line of their own.
@@ -50,37 +52,107 @@ function descent(item) {
   return h("div", { class: "sub", title: changed || null }, text);
 }
 
+// So many rows are drawn unless all are asked for.
+const SHOWN = 100;
+
 export class Board {
-  constructor(body, empty, onHighlight) {
-    this.body = body;
+  constructor(table, { empty, more, tools, count, onLit }) {
+    this.table = table;
+    this.body = table.tBodies[0];
     this.empty = empty;
+    this.more = more;
+    this.tools = tools;
+    this.count = count;
     this.ranks = new Map();
-    this.axisHead = body.closest("table").querySelector("th.ivcell");
+    this.rows = new Map();
+    this.lit = [];
+    this.all = false;
+    this.axisHead = $(".axis", table.tHead);
+    this.view = new BoardView(table.tHead, tools, () => this.draw());
     // Of an ensemble its members.
     const agentsOf = (event) => event.target.closest("tr")?.dataset.agents.split(" ") ?? null;
-    body.addEventListener("pointerover", (event) => onHighlight(agentsOf(event)));
-    body.addEventListener("focusin", (event) => onHighlight(agentsOf(event)));
-    body.addEventListener("pointerleave", () => onHighlight(null));
-    body.addEventListener("focusout", () => onHighlight(null));
+    this.body.addEventListener("pointerover", (event) => onLit(agentsOf(event)));
+    this.body.addEventListener("focusin", (event) => onLit(agentsOf(event)));
+    this.body.addEventListener("pointerleave", () => onLit(null));
+    this.body.addEventListener("focusout", () => onLit(null));
+    more.addEventListener("click", () => {
+      this.all = !this.all;
+      this.draw();
+    });
+  }
+
+  // The rows of these agents; null: none.
+  highlight(agents) {
+    for (const agent of this.lit) this.rows.get(agent)?.element.classList.remove("lit");
+    this.lit = agents ?? [];
+    for (const agent of this.lit) this.rows.get(agent)?.element.classList.add("lit");
+  }
+
+  sieve(agents) {
+    this.view.sieve(agents);
   }
 
   render(items, { target_score: target, status }) {
-    const axis = commonAxis(items, target);
-    const moved = this.ranks.size > 0;
-    refill(this.body, items.map((item) => this.row(item, axis, target, moved)));
-    this.ranks = new Map(items.map((item) => [item.agent, item.rank]));
-    this.empty.hidden = items.length > 0;
+    this.items = items;
+    this.target = target;
     const over = ["FINISHED", "STOPPED", "FAILED"].includes(status);
-    setText(this.empty, over ? "No pod finished and was evaluated, so nobody is on it." : "Empty until the first pod has finished and was evaluated.");
-    this.axisHead.replaceChildren("95 % interval",
-      ...(items.length ? [h("div", { class: "axis", "aria-hidden": "true" }, h("span", {}, number(axis.low)), h("span", {}, number(axis.high)))] : []));
+    this.nobody = over ? "No pod finished and was evaluated, so nobody is on it." : "Empty until the first pod has finished and was evaluated.";
+    this.draw();
+    this.ranks = new Map(items.map((item) => [item.agent, item.rank]));
   }
 
+  draw() {
+    const { items, target } = this;
+    if (!items) return;
+    const axis = commonAxis(items, target);
+    const wanted = this.view.apply(items);
+    const shown = this.all ? wanted : wanted.slice(0, SHOWN);
+    const moved = this.ranks.size > 0;
+    this.place(shown.map((item) => this.row(item, axis, target, moved)));
+    this.axisHead.replaceChildren(...(items.length ? [h("span", {}, number(axis.low)), h("span", {}, number(axis.high))] : []));
+    this.tools.hidden = items.length < 2;
+    this.empty.hidden = wanted.length > 0;
+    setText(this.empty, items.length ? "Nobody on the board is like that." : this.nobody);
+    setText(this.count, this.view.filtered ? `${wanted.length} of ${items.length}` : "");
+    this.tools.classList.toggle("filtered", this.view.filtered);
+    this.more.hidden = wanted.length <= SHOWN;
+    setText(this.more, this.all ? `Show the first ${SHOWN}` : `Show all ${wanted.length}`);
+  }
+
+  // The rows that are wanted, in their order; who was there glides to the new place, and keeps the focus.
+  place(wanted) {
+    const active = this.body.contains(document.activeElement) ? document.activeElement : null;
+    const agent = active?.closest("tr")?.dataset.agent;
+    glide(this.body, () => {
+      const kept = new Set(wanted);
+      for (const row of [...this.body.children]) if (!kept.has(row)) row.remove();
+      let next = this.body.firstElementChild;
+      for (const row of wanted) {
+        if (row === next) next = next.nextElementSibling;
+        else this.body.insertBefore(row, next);
+      }
+    });
+    if (agent && document.activeElement !== active) $(`tr[data-agent="${CSS.escape(agent)}"] a`, this.body)?.focus({ preventScroll: true });
+  }
+
+  // A row is built again only where it says something else; its element stays, so that it can glide.
   row(item, axis, target, moved) {
-    const rose = !this.ranks.has(item.agent) || this.ranks.get(item.agent) > item.rank;
-    const classes = [item.rank === 1 && "champion", moved && rose && "moved"];
+    const known = this.rows.get(item.agent);
+    const says = JSON.stringify([item, axis.low, axis.high, target]);
+    if (known?.says === says) return known.element;
     const agents = item.rank === null ? item.parents : [item.agent];
-    return h("tr", { class: classes.filter(Boolean).join(" ") || null, "data-agents": agents.join(" ") },
+    const element = known?.element ?? h("tr", { "data-agent": item.agent });
+    element.dataset.agents = agents.join(" ");
+    const rose = moved && (!this.ranks.has(item.agent) || this.ranks.get(item.agent) > item.rank);
+    const classes = [item.rank === 1 && "champion", rose && "moved", this.lit.includes(item.agent) && "lit"];
+    element.className = classes.filter(Boolean).join(" ");
+    element.replaceChildren(...this.cells(item, axis, target));
+    this.rows.set(item.agent, { says, element });
+    return element;
+  }
+
+  cells(item, axis, target) {
+    return [
       item.rank === null
         ? h("td", { class: "rank" }, h("abbr", { title: "an ensemble has no rank: the agents keep theirs" }, "–"))
         : h("td", { class: "rank" }, String(item.rank), change(item)),
@@ -88,6 +160,7 @@ export class Board {
         h("a", { class: "name", href: address(`/agents/${item.agent}/`) }, item.name), " ", h("span", { class: "tag" }, item.algorithm), descent(item)),
       h("td", { class: "num score" }, aligned(item.score), h("div", { class: "sub" }, plusMinus(item))),
       h("td", { class: "ivcell" }, interval(item, axis, target)),
-      h("td", { class: "num" }, item.beats_next === null ? "–" : certainty(item.beats_next)));
+      h("td", { class: "num" }, item.beats_next === null ? "–" : certainty(item.beats_next)),
+    ];
   }
 }

@@ -5,6 +5,7 @@ import { controlsStart } from "./controls.js";
 import { Curves } from "./curves.js";
 import { $, $$, json, setText } from "./dom.js";
 import { Ensembles } from "./ensembles.js";
+import { Insights } from "./insights.js";
 import { Pods } from "./pods.js";
 import { sharingStart } from "./sharing.js";
 import { LiveSocket } from "./socket.js";
@@ -20,7 +21,9 @@ window.podracer = { latencies: [] };
 
 const store = new Store(json("snapshot"));
 const curves = new Curves($("[data-plot]"), store, json("figure"));
-const board = new Board($("[data-board]"), $("[data-board-empty]"), (agents) => curves.highlight(agents));
+const board = new Board($("table.board"), { empty: $("[data-board-empty]"), more: $("[data-board-more]"),
+  tools: $("[data-board-tools]"), count: $("[data-board-count]"), onLit: highlight });
+const insights = new Insights($("[data-insights]"), { onLit: highlight, onSieve: (agents) => board.sieve(agents) });
 const ensembles = new Ensembles($("[data-ensemble]"), $("[data-making]"), `/api/tournaments/${store.tournament.id}`);
 const pods = new Pods($("[data-pod-rows]"), $("[data-pods-empty]"), $("[data-pods-all]"));
 const events = new Events($("[data-events]"), $("[data-events-all]"));
@@ -31,6 +34,18 @@ const sizeShow = controlsStart(store, (tournament) => {
 });
 
 sharingStart(store.tournament.id);
+
+// Agents that are pointed at stand out everywhere, with the next frame; null: none.
+let lit = null;
+let litFrame = null;
+
+function highlight(agents) {
+  lit = agents;
+  litFrame ??= requestAnimationFrame(() => {
+    litFrame = null;
+    for (const part of [curves, board, insights]) part.highlight(lit);
+  });
+}
 
 // Tables are drawn a few times a second at most, and not at all while nobody looks.
 const dirty = new Set();
@@ -60,6 +75,7 @@ function show() {
   if (dirty.has("leaderboard")) ensembles.render(store);
   if (["pods", "leaderboard", "tournament"].some((part) => dirty.has(part))) pods.render(store);
   if (dirty.has("events")) events.render(store.events);
+  if (dirty.has("insights")) insights.changed();
   dirty.clear();
 }
 
@@ -115,7 +131,11 @@ const socket = new LiveSocket(`/ws/tournaments/${store.tournament.id}/`, {
       lost(4404);
       return;
     }
+    const { revision } = store.tournament;
     const parts = store.apply(message);
+    // A pod began or ended; its points are no news to the insights.
+    const news = message.type === "pod" ? parts.includes("curves") : message.type === "snapshot" && store.tournament.revision !== revision;
+    if (news) changed(["insights"]);
     if (parts.includes("points")) curves.extend(message.data.agent, store.added, message.data.sent_at);
     if (parts.includes("curves")) curves.rebuild();
     changed(parts.filter((part) => part !== "points" && part !== "curves"));

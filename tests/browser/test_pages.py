@@ -1,5 +1,7 @@
 """The pages in a real browser: what can be pressed, what is seen on a phone, what happens when the server goes."""
 
+import re
+
 import psutil
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
@@ -12,11 +14,20 @@ from tests.stack import Stack, wait_for
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 
+BEST = "JSON.parse(document.getElementById('snapshot').textContent).tournament.best_agent"
+
+
 @pytest.fixture(scope="module")
 def finished(stack: Stack) -> str:
     """The id of a tournament with a champion."""
-    spec = {"name": "quick one", "env_id": "CartPole-v1", "round": {"env_steps": 5000}, "stop": {"pods": 3}}
-    identity = stack.tournament_start(**spec)
+    space = {"learning_rate": {"loguniform": [1e-4, 1e-2]}}
+    identity = stack.tournament_start(
+        name="quick one",
+        env_id="CartPole-v1",
+        algorithms=[{"name": "ppo", "search_space": space}],
+        round={"env_steps": 5000},
+        stop={"pods": 3},
+    )
     stack.wait_for_status(identity, "FINISHED")
     return identity
 
@@ -260,6 +271,74 @@ def test_the_search_space_follows_the_chosen_algorithms(page: Page, stack: Stack
     expect(page.get_by_role("button", name="Start")).to_be_visible()
     spec = stack.api("GET", f"/tournaments/{page.url.rstrip('/').rpartition('/')[2]}")["spec"]
     assert [part["name"] for part in spec["algorithms"]] == ["dqn"]
+
+
+def test_the_board_is_sorted_by_its_heads_and_filtered_and_rows_glide(page: Page, stack: Stack, finished: str) -> None:
+    items = stack.api("GET", f"/tournaments/{finished}/leaderboard")["items"]
+    names = [item["name"] for item in items]
+    page.goto(f"/tournaments/{finished}/")
+    board = page.get_by_role("table", name="Leaderboard")
+    rows = board.locator("tbody tr")
+    expect(rows).to_have_count(len(items))
+    expect(board.get_by_role("columnheader", name="Rank")).to_have_attribute("aria-sort", "ascending")
+    head = board.get_by_role("columnheader", name="Score")
+    head.get_by_role("button").press("Enter")
+    expect(head).to_have_attribute("aria-sort", "descending")
+    expect(board.locator("th[aria-sort]")).to_have_count(1)
+    page.evaluate("document.getAnimations().forEach((one) => one.finish())")
+    head.get_by_role("button").click()
+    assert page.evaluate("document.querySelector('[data-board]').getAnimations({ subtree: true }).length") > 0
+    assert rows.locator(".name").all_inner_texts() == names[::-1]
+    page.emulate_media(reduced_motion="reduce")
+    page.evaluate("document.getAnimations().forEach((one) => one.finish())")
+    head.get_by_role("button").click()
+    assert page.evaluate("document.querySelector('[data-board]').getAnimations({ subtree: true }).length") == 0
+    assert rows.locator(".name").all_inner_texts() == names
+    page.get_by_label("Name, parent or word").fill(f"  {names[1].upper()} ")
+    assert names[1] in rows.locator(".name").all_inner_texts()
+    expect(rows).not_to_have_count(len(items))
+    page.get_by_label("Name, parent or word").fill("nobody")
+    expect(page.get_by_text("Nobody on the board is like that.")).to_be_visible()
+    page.get_by_role("button", name="Clear").click()
+    expect(rows).to_have_count(len(items))
+
+
+def test_lineage_hyperparameters_and_slots_are_asked_for_when_they_are_looked_at(
+    page: Page, stack: Stack, finished: str
+) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
+    page.goto(f"/tournaments/{finished}/")
+    page.get_by_role("tab", name="Lineage").scroll_into_view_if_needed()
+    champion = stack.api("GET", f"/tournaments/{finished}")["best_agent_name"]
+    spot = page.get_by_role("group", name="Lineage tree").get_by_role("link")
+    expect(spot).to_have_accessible_name(re.compile(f"^{champion}, ppo, .*rank 1$"))
+    assert not {"hyperparameters", "slots"} & set(asked)
+    line = stack.api("GET", f"/agents/{page.evaluate(BEST)}")["ancestry"]
+    spot.focus()
+    spot.press("Home")
+    expect(spot).to_have_accessible_name(re.compile(f"^{line[0]['name']}, "))
+    spot.press("End")
+    expect(spot).to_have_attribute("href", f"/agents/{line[-1]['id']}/")
+    expect(page.locator(f"tr.lit[data-agent='{line[-1]['id']}']")).to_have_count(1)
+    page.get_by_role("tab", name="Lineage").press("ArrowRight")
+    expect(page.get_by_text("3 agents of ppo, each a line")).to_be_visible()
+    expect(page.get_by_text("Needs 20 scored agents")).to_be_visible()
+    assert "slots" not in asked
+    rows = page.get_by_role("table", name="Leaderboard").locator("tbody tr")
+    best = max(stack.api("GET", f"/tournaments/{finished}/lineage")["agents"]["score"])
+    lower = page.get_by_role("slider", name="score, lower end")
+    lower.press("End")
+    expect(page.get_by_text("1 of 3 agents in the marked ranges")).to_be_visible()
+    expect(lower).to_have_attribute("aria-valuetext", re.compile(f"{best:.0f}"[:2]))
+    expect(rows).to_have_count(1)
+    page.get_by_role("tabpanel").get_by_role("button", name="Clear").click()
+    expect(rows).not_to_have_count(1)
+    page.get_by_role("tab", name="Slots").click()
+    expect(page.get_by_text(re.compile(r"^Busy .* of the time on [12] slots?"))).to_be_visible()
+    bar = page.get_by_role("group", name="Pods on their slots").get_by_role("link")
+    expect(bar).to_have_accessible_name(re.compile(r" on \S+ slot \d from \d\d:\d\d:\d\d$"))
+    assert asked.count("lineage") == asked.count("hyperparameters") == asked.count("slots") == 1
 
 
 def test_an_ensemble_is_asked_for_appears_by_itself_plays_and_can_be_removed(

@@ -13,6 +13,7 @@ from django.utils import timezone
 from podracer_core.envs import catalogue
 from podracer_core.envs.catalogue import CATALOGUE
 from podracer_core.spec_parse import spec_parse, spec_parse_toml
+from tests.webapp import people
 from tests.webapp.test_forms import row_add, typed
 from webapp.tournaments import environment_cards, form_selectors, services
 from webapp.tournaments.models import Agent, LeaderboardEntry, Pod, Tournament
@@ -30,7 +31,7 @@ def checked(client: Client, data: QueryDict, **more: str) -> Any:
 
 @pytest.fixture
 def user() -> User:
-    return User.objects.create_user("owner")
+    return people.person()
 
 
 @pytest.fixture

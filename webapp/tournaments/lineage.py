@@ -52,10 +52,10 @@ def members(ensemble: Agent) -> list[Agent]:
 
 def schedule_of(agent: Agent) -> list[Segment]:
     """What each of its line trained with, one after another."""
-    return [segment for member in ancestry(agent) for segment in _own_schedule(member)]
+    return [segment for member in ancestry(agent) for segment in own_schedule(member)]
 
 
-def _own_schedule(agent: Agent) -> list[Segment]:
+def own_schedule(agent: Agent) -> list[Segment]:
     """Of its own round, as far as it came: it may have reached the target in the middle."""
     planned = agent.schedule or [
         {"env_steps": agent.env_steps, "hyperparameters": agent.hyperparameters, "num_envs": agent.envs}

@@ -11,7 +11,7 @@ from podracer_core.hyperparameters import ALGORITHMS
 from podracer_core.spec import MAX_ENSEMBLE, TournamentSpec
 from podracer_core.tournament import sentences
 from webapp.accounts.access import request_actor
-from webapp.tournaments import access, artefact_views, charts, environment_cards, selectors
+from webapp.tournaments import access, artefact_views, charts, environment_cards, insights, selectors
 from webapp.tournaments.models import Agent, Artefact, Tournament
 from webapp.tournaments.presets import PRESETS
 from webapp.tournaments.spec_file import spec_toml
@@ -110,7 +110,12 @@ def agent_detail(request: HttpRequest, agent_id: int) -> HttpResponse:
         "exports": artefact_views.parts(agent["id"], Artefact.Kind.EXPORT, agent["checkpoint"]),
         "replays": artefact_views.parts(agent["id"], Artefact.Kind.REPLAY, agent["checkpoint"]),
         "columns": [(name, charts.column_title(name)) for name in columns],
-        "page": {"agent": agent, "curve": curve, "figure": charts.agent_figure(curve, columns[0], color)},
+        "page": {
+            "agent": agent,
+            "curve": curve,
+            "figure": charts.agent_figure(curve, columns[0], color),
+            "schedule": insights.schedule_get(agent_id),
+        },
     }
     return render(request, "tournaments/agent.html", context)
 

@@ -308,7 +308,7 @@ def test_removing_one_takes_its_files_along_and_leaves_its_members(
         assert api.delete(path).status_code == 204
     assert not default_storage.exists(stored)
     assert listed(api, tournament) == [(1, "agent", 90), (2, "agent", 70)]
-    assert refused(api.delete(path), 404)[""] == f"Tournament {tournament.pk} has no ensemble {agent.pk}."
+    assert refused(api.delete(path), 404)[""] == f"There is no agent {agent.pk}."
     member = Agent.objects.first()
     assert member
     assert refused(api.delete(f"/api/tournaments/{tournament.pk}/ensembles/{member.pk}"), 404)

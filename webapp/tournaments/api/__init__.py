@@ -9,7 +9,17 @@ from ninja.parser import Parser
 from ninja.security.http import HttpAuthBase
 
 from webapp.tournaments import schemas, strict_json
-from webapp.tournaments.api import agents, artefacts, common, ensembles, machines, refusals, sharing, tournaments
+from webapp.tournaments.api import (
+    agents,
+    artefacts,
+    common,
+    ensembles,
+    insights,
+    machines,
+    refusals,
+    sharing,
+    tournaments,
+)
 
 
 class SignedIn(HttpAuthBase):
@@ -63,6 +73,7 @@ for router in (
     artefacts.router,
     ensembles.router,
     sharing.router,
+    insights.router,
     nowhere,
 ):
     api.add_router("", router)
