@@ -26,6 +26,8 @@ class Tournament(TypedDict):
     reason: str
     algorithms: list[str]
     owner: str
+    project: str | None
+    shared: bool
     pool_size: int
     priority: int
     revision: int

@@ -10,7 +10,7 @@ from django.http import QueryDict
 from django.test import Client
 from django.utils import timezone
 
-from podracer_core.envs import catalogue
+from podracer_core.envs import known
 from podracer_core.envs.catalogue import CATALOGUE
 from podracer_core.spec_parse import spec_parse, spec_parse_toml
 from tests.webapp import people
@@ -167,7 +167,7 @@ def test_pictures_are_shown_for_all_versions_but_not_for_namesakes() -> None:
 
 
 def test_only_what_can_run_here_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalogue.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(known.importlib.util, "find_spec", lambda name: None)
     families = environment_cards.families({}, allowed=["walks/Walk-v0"], used=["CartPole-v1", "Taxi-v4"])
     assert [slug for slug, _, _ in families] == ["classic control", "allowed", "used"]
     assert [card.id for card in families[1][2] + families[2][2]] == ["walks/Walk-v0", "Taxi-v4"]
