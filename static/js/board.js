@@ -47,16 +47,11 @@ function descent(item) {
 }
 
 export class Board {
-  constructor(body, empty, onHighlight) {
+  constructor(body, empty) {
     this.body = body;
     this.empty = empty;
     this.ranks = new Map();
     this.axisHead = body.closest("table").querySelector("th.ivcell");
-    const agentOf = (event) => event.target.closest("tr")?.dataset.agent ?? null;
-    body.addEventListener("pointerover", (event) => onHighlight(agentOf(event)));
-    body.addEventListener("focusin", (event) => onHighlight(agentOf(event)));
-    body.addEventListener("pointerleave", () => onHighlight(null));
-    body.addEventListener("focusout", () => onHighlight(null));
   }
 
   render(items, { target_score: target, status }) {

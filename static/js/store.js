@@ -1,6 +1,7 @@
 // What the page knows of a tournament, kept up to date by the messages of its socket. Knows no DOM.
+import { thin } from "./thinning.js";
 
-const AXES = ["env_steps", "seconds"];
+const COLUMNS = ["env_steps", "seconds", "episodic_return"];
 
 // The server sends this many pods at most.
 const COMPLETE = 1000;
@@ -19,7 +20,17 @@ export class Store {
     this.pods = new Map(snapshot.pods.items.map((pod) => [pod.id, pod]));
     this.podOfAgent = new Map(snapshot.pods.items.map((pod) => [pod.agent, pod]));
     this.events = snapshot.events.items;
-    this.curves = new Map(Object.entries(snapshot.curves));
+    this.curvesTake(snapshot.curves);
+  }
+
+  // The page itself comes without curves; the socket's snapshot brings them.
+  curvesTake(curves) {
+    this.complete = curves !== undefined;
+    this.curves = new Map(Object.entries(curves ?? {}));
+  }
+
+  nameOf(agent) {
+    return this.podOfAgent.get(agent)?.agent_name ?? this.curves.get(agent)?.name ?? "";
   }
 
   // Apply one message; answers which parts changed.
@@ -81,7 +92,7 @@ export class Store {
     if (!curve) return;
     let kept = curve.env_steps.length;
     while (kept && curve.env_steps[kept - 1] > envSteps) kept -= 1;
-    for (const column of Object.values(curve)) column.length = kept;
+    for (const name of COLUMNS) curve[name].length = kept;
   }
 
   curveApply(data) {
@@ -99,21 +110,16 @@ export class Store {
     }
     const curve = this.curves.get(data.agent);
     const last = curve.env_steps.at(-1) ?? -1;
-    const added = { env_steps: [], seconds: [], episodic_return: [] };
     data.env_steps.forEach((envSteps, index) => {
-      if (envSteps <= last) return;
-      for (const name of [...AXES, "episodic_return"]) {
-        const value = data[name]?.[index] ?? null;
-        curve[name].push(value);
-        added[name].push(value);
-      }
+      if (envSteps > last) for (const name of COLUMNS) curve[name].push(data[name]?.[index] ?? null);
     });
-    this.added = added;
-    if (pod && added.env_steps.length) {
-      this.advance(pod, added.env_steps.at(-1), curve);
-      pod.episodic_return = added.episodic_return.at(-1) ?? pod.episodic_return;
+    const envSteps = curve.env_steps.at(-1);
+    if (pod && envSteps > last) {
+      this.advance(pod, envSteps, curve);
+      pod.episodic_return = curve.episodic_return.at(-1) ?? pod.episodic_return;
       changed.push("pods", "tournament");
     }
+    thin(curve);
     return changed;
   }
 

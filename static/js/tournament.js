@@ -2,8 +2,10 @@
 import { Board } from "./board.js";
 import { call } from "./api.js";
 import { controlsStart } from "./controls.js";
+import { Pointer } from "./curves-pointer.js";
+import { toolsStart } from "./curves-tools.js";
 import { Curves } from "./curves.js";
-import { $, $$, json, setText } from "./dom.js";
+import { $, json, setText } from "./dom.js";
 import { Pods } from "./pods.js";
 import { LiveSocket } from "./socket.js";
 import { Store } from "./store.js";
@@ -13,12 +15,14 @@ import { summaryShow, whenText } from "./summary.js";
 const TABLES_EVERY_MS = 250;
 const CLOCK_MS = 1_000;
 
-// For measurements: milliseconds from a point leaving its pod to its being drawn, of the last 500 messages.
-window.podracer = { latencies: [] };
+// For measurements: milliseconds from a point leaving its pod to its being drawn, of the last 500 messages; what is drawn.
+window.podracer = { latencies: [], get curves() { return curves; } };
 
 const store = new Store(json("snapshot"));
-const curves = new Curves($("[data-plot]"), store, json("figure"));
-const board = new Board($("[data-board]"), $("[data-board-empty]"), (agent) => curves.highlight(agent));
+const curves = new Curves($("[data-plot]"), store);
+toolsStart($("[data-curve-tools]"), curves);
+new Pointer(curves, (agent) => store.nameOf(agent));
+const board = new Board($("[data-board]"), $("[data-board-empty]"));
 const pods = new Pods($("[data-pod-rows]"), $("[data-pods-empty]"), $("[data-pods-all]"));
 const events = new Events($("[data-events]"), $("[data-events-all]"));
 const banner = $("[data-connection]");
@@ -61,7 +65,7 @@ function show() {
 function curvesShow() {
   const { status } = store.tournament;
   const empty = $("[data-curves-empty]");
-  empty.hidden = store.curves.size > 0 || status === "RUNNING";
+  empty.hidden = store.curves.size > 0 || status === "RUNNING" || !(store.complete || status === "DRAFT");
   setText(empty, status === "DRAFT" ? "The curves grow here once the tournament has started." : "No pod has left a curve.");
   $("[data-curve-tools]").hidden = !empty.hidden;
   curves.setShown(empty.hidden);
@@ -70,24 +74,17 @@ function curvesShow() {
 // The line of descent is asked for when there is a new champion.
 let champion = store.tournament.best_agent;
 lineShow($("[data-line]"), $("[data-lineage-sentence]"), json("ancestry"));
-championColor();
 
 async function lineageFollow() {
   const best = store.tournament.best_agent;
   if (best === champion) return;
   champion = best;
-  championColor();
   try {
     const ancestry = best ? (await call("GET", `/api/agents/${best}`)).ancestry : [];
     if (best === champion) lineShow($("[data-line]"), $("[data-lineage-sentence]"), ancestry);
   } catch {
     champion = null; // asked again with the next status
   }
-}
-
-function championColor() {
-  const item = store.leaderboard[0];
-  if (item) $("[data-legend-champion]").className = `c${item.color % 12}`;
 }
 
 // What the consumer closes a socket with, where trying again cannot help.
@@ -99,6 +96,19 @@ function lost(code) {
   if (FINAL[code]) socket.end();
 }
 
+// Where sockets do not get through, there are curves all the same.
+async function curvesLoad() {
+  try {
+    const { curves: found } = await call("GET", `/api/tournaments/${store.tournament.id}/curves`);
+    if (store.complete) return;
+    store.curvesTake(found);
+    curves.changed();
+    changed(["tournament"]);
+  } catch {
+    // Asked again when the next try fails.
+  }
+}
+
 const socket = new LiveSocket(`/ws/tournaments/${store.tournament.id}/`, {
   onMessage(message) {
     if (message.data.status === "DELETED") {
@@ -106,25 +116,17 @@ const socket = new LiveSocket(`/ws/tournaments/${store.tournament.id}/`, {
       return;
     }
     const parts = store.apply(message);
-    if (parts.includes("points")) curves.extend(message.data.agent, store.added, message.data.sent_at);
-    if (parts.includes("curves")) curves.rebuild();
+    if (parts.includes("points")) curves.grow(message.data.sent_at);
+    if (parts.includes("curves")) curves.changed();
     changed(parts.filter((part) => part !== "points" && part !== "curves"));
   },
   onState(connected, failures, code) {
+    if (!connected && !store.complete) curvesLoad();
     if (connected) banner.hidden = true;
     // The first loss is mended before anybody could read of it.
     else if (failures > 1 || FINAL[code]) lost(code);
   },
 });
-
-for (const group of $$("[data-seg]")) {
-  group.addEventListener("click", (event) => {
-    const chosen = event.target.closest("button");
-    if (!chosen) return;
-    for (const button of $$("button", group)) button.setAttribute("aria-pressed", String(button === chosen));
-    curves.setView(group.dataset.seg, chosen.value);
-  });
-}
 
 document.addEventListener("visibilitychange", () => changed([]));
 setInterval(() => document.hidden || setText($("[data-when]"), whenText(store.tournament)), CLOCK_MS);

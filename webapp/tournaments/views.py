@@ -174,7 +174,7 @@ def environment_about(entry: catalogue.CatalogueEntry) -> str:
 def tournament_detail(request: HttpRequest, tournament_id: int) -> HttpResponse:
     """One tournament, live."""
     try:
-        snapshot = selectors.snapshot(tournament_id)
+        snapshot = selectors.page(tournament_id)
     except Tournament.DoesNotExist:
         raise Http404 from None
     tournament = snapshot["tournament"]
@@ -185,7 +185,6 @@ def tournament_detail(request: HttpRequest, tournament_id: int) -> HttpResponse:
         "num_envs": _num_envs(tournament["spec"]),
         "ended": tournament["status"] in Tournament.ENDED,
         "snapshot": snapshot,
-        "figure": charts.curves_figure(snapshot),
         "ancestry": selectors.agent_get(int(best))["ancestry"] if best else [],
     }
     return render(request, "tournaments/detail.html", context)
