@@ -11,7 +11,7 @@ const TITLES = {
 };
 
 export const marginsOf = (width) => (width < 480 ? { left: 44, right: 10, top: 14, bottom: 38 } : { left: 54, right: 14, top: 14, bottom: 40 });
-export const ticksWanted = (pixels, direction) => Math.max(2, Math.floor(pixels / PIXELS_A_TICK[direction]));
+export const ticksWanted = (pixels, direction) => Math.max(3, Math.floor(pixels / PIXELS_A_TICK[direction]));
 
 export function drawAxes(svg, at, kind, target, { width, height }) {
   const { start: left, end: right } = at.x;
@@ -28,6 +28,11 @@ export function drawAxes(svg, at, kind, target, { width, height }) {
     s("text", { class: "title", x: (left + right) / 2, y: height - 5, "text-anchor": "middle" }, TITLES[kind]),
     ...targetLine(at, target),
   );
+}
+
+export function drawNothing(svg, { width, height }) {
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.replaceChildren(s("text", { x: width / 2, y: height / 2, "text-anchor": "middle" }, "Waiting for the first points…"));
 }
 
 // A text at the edge stays within the picture.

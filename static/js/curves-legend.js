@@ -4,7 +4,7 @@ import { plural } from "./format.js";
 
 const entry = (kind, text) => h("span", {}, h("i", { class: kind }), text);
 
-function entries({ view, live, others, target, champion }) {
+function entries({ view, growing, board, others, target, champion }) {
   const goal = target === null ? [] : [entry("dash", "target")];
   const pods = entry("ghost", "single pods");
   if (view.pods === "best") return [entry("accent", "best return of all pods so far"), pods, ...goal];
@@ -15,15 +15,15 @@ function entries({ view, live, others, target, champion }) {
   }
   return [
     entry(`c${champion % 12}`, "leaderboard, in the colour of its chip"),
-    (live.some(({ style }) => !style.head) || !live.length) && entry("run", "training now"),
+    (growing.length > 0 || !board.length) && entry("run", "training now"),
     (others.length > 0 || view.pods === "all") && entry("ghost", "others"),
     ...goal,
   ].filter(Boolean);
 }
 
-function missing({ view, live, others }, beyond) {
-  const dropped = [...others, ...live].reduce((sum, { line }) => sum + line.dropped, 0);
-  const outside = beyond.others + beyond.live;
+function missing({ view, lines }, beyond) {
+  const dropped = lines.reduce((sum, line) => sum + line.dropped, 0);
+  const outside = beyond.others + beyond.growing + beyond.board;
   return [
     view.smoothing > 0 && `Smoothed ${view.smoothing}; the faint line is the return itself.`,
     dropped > 0 && `${plural(dropped, "value")} of 0 or less cannot be shown on a log axis and ${dropped === 1 ? "is" : "are"} left out.`,

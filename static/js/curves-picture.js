@@ -1,11 +1,19 @@
-// The picture of a scene {view, zoom, zoomY, others, live, lines, group, target}: axes as SVG, and three canvases above
-// them, so that the many lines that do not change are painted once: others, live, and the one that stands out.
-import { drawAxes, marginsOf, ticksWanted } from "./curves-axes.js";
+// The picture of a scene {view, zoom, zoomY, others, growing, board, lines, group, target}: axes as SVG, and canvases
+// above them, so that lines which do not change are painted once, and those that grow get only what is new.
+import { drawAxes, drawNothing, marginsOf, ticksWanted } from "./curves-axes.js";
 import { paintBand, paintBeyond, paintDot, paintLine } from "./curves-paint.js";
 import { bandColumns, rangeX, rangeY } from "./curves-range.js";
 import { Scale } from "./curves-scale.js";
 import { h, s } from "./dom.js";
 import { color } from "./figure.js";
+
+// The last painted point of a line and those after it; null where there are none. A line that was thinned begins anew.
+function tail(line, painted = 0) {
+  const from = Math.max(0, painted - 1);
+  if (painted === line.x.length) return null;
+  const after = (column) => column?.slice(from > line.x.length ? 0 : from);
+  return { ...line, x: after(line.x), y: after(line.y), raw: after(line.raw) };
+}
 
 const FAINT = 0.28;
 const BACKGROUND = 0.45;
@@ -14,9 +22,9 @@ export class Picture {
   constructor(element) {
     this.element = element;
     this.grid = s("svg", { "aria-hidden": "true" });
-    this.canvases = { others: h("canvas"), live: h("canvas"), top: h("canvas") };
+    this.canvases = { others: h("canvas"), growing: h("canvas"), board: h("canvas"), top: h("canvas") };
     element.append(this.grid, ...Object.values(this.canvases));
-    this.beyond = { others: 0, live: 0 };
+    this.beyond = {};
     this.colorsRead();
   }
 
@@ -45,11 +53,12 @@ export class Picture {
     const x = rangeX(scene, ticksWanted(across[1] - across[0], "x"));
     const y = rangeY(scene, x, ticksWanted(up[0] - up[1], "y"));
     const { view, target } = scene;
-    const key = JSON.stringify([view.axis, view.x, view.y, x, y, target]);
+    const key = JSON.stringify([view.axis, view.x, view.y, x, y, target, scene.lines.some((line) => line.end)]);
     if (key === this.fitted) return false;
     this.fitted = key;
     this.at = { x: new Scale(view.x, x, across), y: new Scale(view.y, y, up) };
-    drawAxes(this.grid, this.at, view.axis, target, this.size);
+    if (scene.lines.some((line) => line.end)) drawAxes(this.grid, this.at, view.axis, target, this.size);
+    else drawNothing(this.grid, this.size);
     return true;
   }
 
@@ -63,16 +72,28 @@ export class Picture {
     });
   }
 
-  paintLive({ live }) {
-    this.paint("live", (ctx, taken) => {
-      this.paintLines(ctx, live, taken);
-      for (const { line, style } of live) if (style.head && line.end) this.paintHead(ctx, line, style);
+  paintBoard({ board }) {
+    this.paint("board", (ctx, taken) => {
+      this.paintLines(ctx, board, taken);
+      for (const { line, style } of board) this.paintHead(ctx, line, style);
     });
+  }
+
+  paintGrowing({ growing }) {
+    this.paint("growing", (ctx, taken) => this.paintLines(ctx, growing, taken));
+    this.painted = new Map(growing.map(({ line, style }) => [style.agent, line.x.length]));
+  }
+
+  // Only what has come to the lines since they were painted.
+  paintGrowth({ growing }) {
+    const added = growing.map(({ line, style }) => ({ style, line: tail(line, this.painted.get(style.agent)) }));
+    this.paint("growing", (ctx, taken) => this.paintLines(ctx, added.filter(({ line }) => line), taken), false);
+    for (const { line, style } of growing) this.painted.set(style.agent, line.x.length);
   }
 
   // The line that stands out, over the others, which step back; null: none does.
   paintTop(drawn) {
-    for (const name of ["others", "live"]) this.canvases[name].classList.toggle("back", Boolean(drawn));
+    for (const name of ["others", "growing", "board"]) this.canvases[name].classList.toggle("back", Boolean(drawn));
     this.paint("top", (ctx, taken) => {
       if (!drawn?.line.end) return;
       this.paintLines(ctx, [drawn], taken);
@@ -80,22 +101,21 @@ export class Picture {
     });
   }
 
-  // Clear a layer and let `work` draw on it within the axes.
-  paint(layer, work) {
+  // Let `work` draw on a layer within the axes, cleared unless told otherwise.
+  paint(layer, work, cleared = true) {
     const ctx = this.canvases[layer].getContext("2d");
     const { x, y } = this.at;
     ctx.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
-    ctx.clearRect(0, 0, this.size.width, this.size.height);
+    if (cleared) ctx.clearRect(0, 0, this.size.width, this.size.height);
     ctx.save();
     ctx.beginPath();
     ctx.rect(x.start - 1, y.end - 1, x.end - x.start + 6, y.start - y.end + 2);
     ctx.clip();
     ctx.lineJoin = "round";
-    const taken = new Set();
-    taken.beyond = 0;
+    const taken = { places: new Set(), beyond: 0 };
     work(ctx, taken);
     ctx.restore();
-    if (layer in this.beyond) this.beyond[layer] = taken.beyond;
+    this.beyond[layer] = taken.beyond + (cleared ? 0 : this.beyond[layer]);
   }
 
   paintLines(ctx, lines, taken) {
@@ -108,12 +128,12 @@ export class Picture {
         ctx.globalAlpha = 1;
       }
       paintLine(ctx, line.x, line.y, this.at);
-      if (line.low < this.at.y.low || line.high > this.at.y.high) taken.beyond += paintBeyond(ctx, line, this.at, taken);
+      if (line.low < this.at.y.low || line.high > this.at.y.high) taken.beyond += paintBeyond(ctx, line, this.at, taken.places);
     }
   }
 
   paintHead(ctx, line, style) {
-    if (line.end.x > this.at.x.high) return;
+    if (!line.end || line.end.x > this.at.x.high) return;
     ctx.fillStyle = style.color;
     paintDot(ctx, line.end, this.at, 3.5);
   }

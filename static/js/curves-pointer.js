@@ -14,10 +14,10 @@ const BOX = 0.12;
 const KEY_ZOOM = 0.6;
 
 // The line under the pointer: the nearest above or below it, and of its points the nearest to it.
-export function nearest({ others, live }, at, px, py) {
+export function nearest({ others, growing, board }, at, px, py) {
   const value = at.x.value(px);
   let best = null;
-  for (const [lines, favour] of [[others, 0], [live, FAVOUR]]) {
+  for (const [lines, favour] of [[others, 0], [growing, FAVOUR], [board, FAVOUR]]) {
     for (const { line, style } of lines) {
       const point = pointAt(line, value);
       if (!point) continue;
@@ -177,7 +177,8 @@ export class Pointer {
 
   // From line to line, the champion first.
   step(by) {
-    const lines = this.curves.scene.live.toReversed().filter(({ line }) => line.end);
+    const { growing, board } = this.curves.scene;
+    const lines = [...growing, ...board].toReversed().filter(({ line }) => line.end);
     if (!lines.length) return;
     const now = lines.findIndex(({ style }) => style.agent === this.found?.agent);
     const { line, style } = lines[now < 0 ? 0 : (now + by + lines.length) % lines.length];

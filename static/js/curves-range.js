@@ -2,7 +2,9 @@
 import { percentiles, within } from "./curves-lines.js";
 import { roundedRange } from "./curves-scale.js";
 
-const CLIPPED = [0.01, 0.99];
+const CLIPPED = [0.05, 0.95];
+// Of what is between these so much more is shown, so that a curve's own beginning and end are not cut off.
+const PADDING = 0.2;
 const ALL = [0, 1];
 // The axes end at the next of so many parts of the distance between two ticks, so that they seldom move.
 const PARTS = { x: 4, y: 2 };
@@ -45,5 +47,9 @@ function extremes(view, zoom, lines, from, to) {
     return [lines.reduce((least, line) => Math.min(least, line.low), Infinity), lines.reduce((most, line) => Math.max(most, line.high), -Infinity)];
   }
   const values = within(lines, from, to);
-  return values.length ? percentiles(values, view.clip === "on" ? CLIPPED : ALL) : [Infinity, -Infinity];
+  if (!values.length) return [Infinity, -Infinity];
+  if (view.clip === "off") return percentiles(values, ALL);
+  const [low, high, lowest, highest] = percentiles(values, [...CLIPPED, ...ALL]);
+  const padding = view.y === "log" ? 0 : (high - low) * PADDING;
+  return [Math.max(lowest, low - padding), Math.min(highest, high + padding)];
 }

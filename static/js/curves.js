@@ -159,12 +159,17 @@ export class Curves {
       this.stale = false;
       this.lastRebuild = now;
     }
-    for (const drawn of this.scene.live) drawn.line = this.lines.line(drawn.style.agent);
-    this.scene.lines = [...this.scene.others, ...this.scene.live].map((drawn) => drawn.line);
+    for (const drawn of this.scene.growing) drawn.line = this.lines.line(drawn.style.agent);
+    this.scene.lines = this.all().map((drawn) => drawn.line);
     this.grown = false;
     this.lastDraw = now;
-    if (this.picture.fit(this.scene) || fresh) this.picture.paintOthers(this.scene);
-    this.picture.paintLive(this.scene);
+    if (this.picture.fit(this.scene) || fresh) {
+      this.picture.paintOthers(this.scene);
+      this.picture.paintGrowing(this.scene);
+      this.picture.paintBoard(this.scene);
+    } else {
+      this.picture.paintGrowth(this.scene);
+    }
     if (this.highlighted) this.picture.paintTop(this.drawnOf(this.highlighted));
     this.tell();
   }
@@ -178,23 +183,29 @@ export class Curves {
     this.schedule();
   }
 
-  // The background, and in front of it the pods that train and the leaderboard, the champion last.
+  // Everything that is drawn, from the back to the front.
+  all() {
+    return [...this.scene.others, ...this.scene.growing, ...this.scene.board];
+  }
+
+  // The background, the pods that train, and the leaderboard, the champion last.
   compose() {
-    const styles = this.grouped ? [] : [...this.running(), ...this.board()];
-    const front = new Set(styles.map((style) => style.agent));
+    const [growing, board] = this.grouped ? [[], []] : [this.running(), this.board()];
+    const front = new Set([...growing, ...board].map((style) => style.agent));
     const back = this.view.pods === "board" ? [] : [...this.store.curves.keys()].filter((agent) => !front.has(agent));
     const drawn = (style) => ({ style, line: this.lines.line(style.agent) });
     return {
-      champion: this.store.leaderboard[0]?.color ?? 0,
       view: this.view, zoom: this.zoom, zoomY: this.zoomY, group: this.group, target: this.store.tournament.target_score,
+      champion: this.store.leaderboard[0]?.color ?? 0,
       others: back.map((agent) => drawn({ agent, color: this.picture.colors["--ghost"], width: 1 })),
-      live: styles.map(drawn),
+      growing: growing.map(drawn),
+      board: board.map(drawn),
     };
   }
 
   board() {
     return this.store.leaderboard.toReversed().map(({ agent, color, rank }) => ({
-      agent, head: true, color: this.picture.colors[`--chip-${color % 12}`], width: rank === 1 ? 2.6 : 2 }));
+      agent, color: this.picture.colors[`--chip-${color % 12}`], width: rank === 1 ? 2.6 : 2 }));
   }
 
   running() {

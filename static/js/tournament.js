@@ -34,6 +34,7 @@ const sizeShow = controlsStart(store, (tournament) => {
 // Tables are drawn a few times a second at most, and not at all while nobody looks.
 const dirty = new Set();
 let waiting = false;
+let boardOf = "";
 
 function changed(parts) {
   for (const part of parts) dirty.add(part);
@@ -55,7 +56,10 @@ function show() {
     lineageFollow();
     curvesShow();
   }
-  if (dirty.has("leaderboard") || dirty.has("tournament")) board.render(store.leaderboard, store.tournament);
+  const { status, target_score: target } = store.tournament;
+  // Points alone change the tournament ten times a second, and nothing of the board.
+  if (dirty.has("leaderboard") || boardOf !== `${status} ${target}`) board.render(store.leaderboard, store.tournament);
+  boardOf = `${status} ${target}`;
   if (["pods", "leaderboard", "tournament"].some((part) => dirty.has(part))) pods.render(store);
   if (dirty.has("events")) events.render(store.events);
   dirty.clear();

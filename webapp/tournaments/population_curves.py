@@ -127,23 +127,24 @@ def window(curves: Sequence[AgentCurve], axis: Axis, low: float, high: float, po
     Together about `points`: every line keeps the minimum and the maximum of each of its stretches, and those of the
     leaderboard and of pods that train now have up to half of them before the others get theirs.
     """
-    parts = [(curve, part) for curve in curves if (part := _part(curve.x(axis), low, high))]
-    favoured = [len(part) for curve, part in parts if curve.favoured]
+    parts = [(curve, *_part(curve.x(axis), low, high)) for curve in curves]
+    parts = [(curve, inside, around) for curve, inside, around in parts if around]
+    favoured = [len(around) for curve, _, around in parts if curve.favoured]
     share = _share(favoured, points // 2)
     spent = sum(min(count, share) for count in favoured)
-    others = _share([len(part) for curve, part in parts if not curve.favoured], points - spent)
+    others = _share([len(around) for curve, _, around in parts if not curve.favoured], points - spent)
     return {
-        str(curve.agent_id): curve.columns(thinned(curve.returns, part, share if curve.favoured else others))
-        for curve, part in parts
+        str(curve.agent_id): curve.columns(thinned(curve.returns, inside, around, share if curve.favoured else others))
+        for curve, inside, around in parts
     }
 
 
-def _part(x: Floats, low: float, high: float) -> range:
-    """Which points lie in the window, with a neighbour at each end; none where the line does not touch it."""
+def _part(x: Floats, low: float, high: float) -> tuple[range, range]:
+    """Which points lie in the window, and these with a neighbour at each end; none where the line does not touch it."""
     first, after = int(np.searchsorted(x, low, side="left")), int(np.searchsorted(x, high, side="right"))
     if first == after and not 0 < first < len(x):
-        return range(0)
-    return range(max(0, first - 1), min(len(x), after + 1))
+        return range(0), range(0)
+    return range(first, after), range(max(0, first - 1), min(len(x), after + 1))
 
 
 def _share(counts: Sequence[int], budget: int) -> int:
@@ -159,15 +160,16 @@ def _share(counts: Sequence[int], budget: int) -> int:
     return min(LINE_POINTS, max(FEWEST_POINTS, share))
 
 
-def thinned(values: Floats, part: range, share: int) -> Indices:
-    """At most about `share` indices of `part`: its ends, the extremes of its stretches, and a NaN in every gap."""
-    if len(part) <= share:
-        return np.arange(part.start, part.stop)
-    known = part.start + np.flatnonzero(~np.isnan(values[part.start : part.stop]))
+def thinned(values: Floats, inside: range, around: range, share: int) -> Indices:
+    """At most about `share` indices: the extremes of stretches of `inside`, the ends, and a NaN in every gap."""
+    if len(around) <= share:
+        return np.arange(around.start, around.stop)
+    known = inside.start + np.flatnonzero(~np.isnan(values[inside.start : inside.stop]))
     if len(known) > share:
         downsampler = MinMaxDownsampler()  # type: ignore[no-untyped-call]
         known = known[downsampler.downsample(values[known], n_out=share // 2 * 2)]
-    kept = np.union1d(known, [part.start, part.stop - 1])
+    ends = [end for part in (inside, around) if part for end in (part.start, part.stop - 1)]
+    kept = np.union1d(known, ends).astype(np.intp)
     return np.union1d(kept, _gaps(values, kept)).astype(np.intp)
 
 
