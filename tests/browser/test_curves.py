@@ -7,16 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, WebSocket, expect
 
 from benchmarks.crowd import ROUND
 from tests.browser.conftest import until
-from tests.stack import REPOSITORY, Stack
+from tests.stack import REPOSITORY, Stack, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 AGENTS, POINTS, RUNNING = 15, 1200, 2
 COMPLETE = f"window.podracer?.curves.scene?.lines.filter((line) => line.end).length === {AGENTS}"
+LOOK = """(away) => {
+  Object.defineProperty(document, "hidden", { value: away, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
 PLACE = """(agent) => {
   const { picture: { at }, element } = podracer.curves;
   const { end } = podracer.curves.lines.line(agent);
@@ -142,6 +146,23 @@ def test_the_whole_is_downloaded_as_a_table(shown: Page, tmp_path: Path) -> None
         rows = list(csv.DictReader(file))
     assert len(rows) == AGENTS * POINTS - RUNNING * POINTS // 2
     assert {row["value_loss"] != "" for row in rows} == {True}
+
+
+def test_a_page_in_the_background_hears_nothing_until_it_is_looked_at(context: BrowserContext, crowd: str) -> None:
+    page = context.new_page()
+    page.clock.install()
+    sockets: list[WebSocket] = []
+    page.on("websocket", sockets.append)
+    page.goto(f"/tournaments/{crowd}/")
+    until(page, COMPLETE)
+    page.evaluate(LOOK, True)
+    page.clock.fast_forward(59_000)
+    assert not sockets[0].is_closed()
+    page.clock.fast_forward(2_000)
+    wait_for(sockets[0].is_closed, 10, "the socket's end")
+    page.evaluate(LOOK, False)
+    wait_for(lambda: len(sockets) == 2 and page.evaluate("podracer.curves.store.complete"), 10, "a new socket")
+    expect(page.get_by_role("alert").filter(has_text="Connection lost")).to_be_hidden()
 
 
 def run(page: Page, module: str, expression: str, *values: Any) -> Any:
