@@ -45,7 +45,8 @@ def return_of(index: int, depth: int, place: int, points: int) -> float:
     rng = Random(f"{index} {place}")
     learnt = 1 - 0.75 ** (depth + (place + 1) / points)
     talent = 0.6 + 0.4 * Random(index).random()
-    return 500 * learnt * talent + rng.gauss(0, 8) + spikes_of(index, points).get(place, 0.0)
+    level: float = 500 * learnt * talent
+    return level + rng.gauss(0, 8) + spikes_of(index, points).get(place, 0.0)
 
 
 def crowd_make(agents: int, points: int, running: int) -> int:

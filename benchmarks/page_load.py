@@ -11,6 +11,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import CDPSession, Page, sync_playwright
@@ -20,6 +21,7 @@ from benchmarks.page_latency import sign_in_link
 from tests.browser.chromium import LAUNCH_ARGUMENTS, chromium_path
 from tests.stack import Stack
 
+IDLE_MS = 5000
 DRAWN = "(agents) => (window.podracer?.curves.scene?.lines.filter((line) => line.end).length ?? 0) >= agents"
 SEEN = """(spikes) => {
   const { at } = podracer.curves.picture;
@@ -113,23 +115,34 @@ def _spikes(page: Page, stack: Stack, identity: str, options: argparse.Namespace
 
 
 def _update(page: Page, stack: Stack, identity: str, options: argparse.Namespace) -> float:
-    """Milliseconds of the main thread's CPU that a window of updates costs, everything that the page does included."""
+    """Milliseconds of the main thread that a live update costs: all that the page does, less what it does idle."""
     page.evaluate(COUNT)
     session = _session(page)
-    before = _metrics(session)
-    print("fed:", _crowd(stack, "--feed", identity, "--seconds", str(options.seconds), "--rate", str(options.rate)))
-    after = _metrics(session)
+    idle = _spent(session, lambda: page.wait_for_timeout(IDLE_MS))
+    idle_rate = {name: value / idle["Timestamp"] for name, value in idle.items()}
+    busy = _spent(session, lambda: _feed(stack, identity, options))
     draws = sorted(page.evaluate("window.draws"))
-    spent = {
-        name: (after[name] - before[name]) * 1000 / len(draws)
-        for name in ("TaskDuration", "ScriptDuration", "LayoutDuration")
-    }
+    cost = {name: (busy[name] - idle_rate[name] * busy["Timestamp"]) / len(draws) for name in busy}
     print(
-        f"update: {len(draws)} of {options.seconds:.0f} s; main thread {spent['TaskDuration']:.1f} ms each, of it "
-        f"scripts {spent['ScriptDuration']:.1f} ms, layout {spent['LayoutDuration']:.1f} ms; drawing the curves: "
-        f"median {draws[len(draws) // 2]:.1f} ms, longest {draws[-1]:.1f} ms of the wall clock"
+        f"idle: {idle_rate['TaskDuration'] * 1000:.1f} ms of the main thread a second\n"
+        f"update: {len(draws)} drawn in {busy['Timestamp'] / 1000:.0f} s; main thread {cost['TaskDuration']:.1f} ms "
+        f"each, of it scripts {cost['ScriptDuration']:.1f} ms, style and layout "
+        f"{cost['LayoutDuration'] + cost['RecalcStyleDuration']:.1f} ms; drawing the curves: median "
+        f"{draws[len(draws) // 2]:.1f} ms, longest {draws[-1]:.1f} ms of the wall clock"
     )
-    return spent["TaskDuration"]
+    return cost["TaskDuration"]
+
+
+def _feed(stack: Stack, identity: str, options: argparse.Namespace) -> None:
+    print("fed:", _crowd(stack, "--feed", identity, "--seconds", str(options.seconds), "--rate", str(options.rate)))
+
+
+def _spent(session: CDPSession, work: Callable[[], None]) -> dict[str, float]:
+    """Milliseconds of each of Chromium's durations, and of the wall clock as Timestamp, that pass during `work`."""
+    before = _metrics(session)
+    work()
+    after = _metrics(session)
+    return {name: (after[name] - before[name]) * 1000 for name in after if name.endswith(("Duration", "Timestamp"))}
 
 
 def _parse() -> argparse.Namespace:

@@ -1,5 +1,5 @@
 // The pods: those that train now first, then those that wait, then the newest that ended.
-import { h, refill } from "./dom.js";
+import { h, renew } from "./dom.js";
 import { count, number } from "./format.js";
 
 const SHOWN = innerWidth < 600 ? 5 : 10;
@@ -54,7 +54,7 @@ export class Pods {
     const colors = new Map(store.leaderboard.map((item) => [item.agent, item.color]));
     const pods = [...store.pods.values()].sort((a, b) => ORDER[a.status] - ORDER[b.status] || Number(b.id) - Number(a.id));
     const paused = store.tournament.status === "PAUSED";
-    refill(this.body, (this.all ? pods : pods.slice(0, SHOWN)).map((pod) => row(pod, colors.get(pod.agent), paused)));
+    renew(this.body, (this.all ? pods : pods.slice(0, SHOWN)).map((pod) => row(pod, colors.get(pod.agent), paused)));
     this.empty.hidden = pods.length > 0;
     this.button.hidden = pods.length <= SHOWN;
     this.button.textContent = this.all ? "Show fewer" : `Show all ${pods.length} pods`;
