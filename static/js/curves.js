@@ -171,14 +171,16 @@ export class Curves {
       this.picture.paintGrowth(this.scene);
     }
     if (this.highlighted) this.picture.paintTop(this.drawnOf(this.highlighted));
-    this.tell();
+    this.tell(fresh);
   }
 
-  tell() {
+  tell(fresh) {
     const now = Date.now();
     for (const at of this.sent.splice(0)) podracer.latencies.push(now - at * 1000);
     podracer.latencies.splice(0, podracer.latencies.length - KEPT_LATENCIES);
-    legendShow(this.element.closest("figure"), this.scene, this.picture.beyond);
+    const { growing } = this.picture.beyond;
+    if (fresh || growing !== this.toldBeyond) legendShow(this.element.closest("figure"), this.scene, this.picture.beyond);
+    this.toldBeyond = growing;
     if (this.groupOld && performance.now() - this.groupAsked > GROUP_EVERY_MS) this.askGroup();
     this.schedule();
   }
@@ -210,7 +212,7 @@ export class Curves {
 
   running() {
     const ranked = new Set(this.store.leaderboard.map((item) => item.agent));
-    return [...this.store.pods.values()].filter((pod) => pod.status === "RUNNING" && !ranked.has(pod.agent))
+    return this.store.running().filter((pod) => !ranked.has(pod.agent))
       .map(({ agent }) => ({ agent, color: this.picture.colors["--running"], width: 1.6 }));
   }
 

@@ -18,6 +18,7 @@ export class Store {
     this.tournament = snapshot.tournament;
     this.leaderboard = snapshot.leaderboard.items;
     this.pods = new Map(snapshot.pods.items.map((pod) => [pod.id, pod]));
+    this.runningPods = null;
     this.podOfAgent = new Map(snapshot.pods.items.map((pod) => [pod.agent, pod]));
     this.events = snapshot.events.items;
     this.curvesTake(snapshot.curves);
@@ -27,6 +28,12 @@ export class Store {
   curvesTake(curves) {
     this.complete = curves !== undefined;
     this.curves = new Map(Object.entries(curves ?? {}));
+  }
+
+  // Asked with every point, so not looked for among a thousand pods each time.
+  running() {
+    this.runningPods ??= [...this.pods.values()].filter((pod) => pod.status === "RUNNING");
+    return this.runningPods;
   }
 
   nameOf(agent) {
@@ -61,6 +68,7 @@ export class Store {
   podApply(pod) {
     const old = this.pods.get(pod.id);
     this.pods.set(pod.id, pod);
+    this.runningPods = null;
     this.podOfAgent.set(pod.agent, pod);
     if (old && pod.attempt > old.attempt) this.curveCut(pod.agent, pod.env_steps);
     const redraw = !old || old.status !== pod.status || old.attempt !== pod.attempt;
@@ -132,7 +140,6 @@ export class Store {
     while (first > 0 && curve.seconds[last] - curve.seconds[first] < RATE_WINDOW) first -= 1;
     const seconds = curve.seconds[last] - curve.seconds[first];
     if (seconds > 0) pod.env_steps_per_second = (curve.env_steps[last] - curve.env_steps[first]) / seconds;
-    const running = [...this.pods.values()].filter((other) => other.status === "RUNNING");
-    this.tournament.env_steps_per_second = running.reduce((sum, other) => sum + other.env_steps_per_second, 0);
+    this.tournament.env_steps_per_second = this.running().reduce((sum, other) => sum + other.env_steps_per_second, 0);
   }
 }

@@ -59,7 +59,7 @@ function tiles(t) {
   big($("[data-goal]"), share === null ? "–" : percent(share), remaining(t));
   $("[data-bar]").setAttribute("aria-valuenow", Math.round((share ?? 0) * 100));
   $("[data-bar]").setAttribute("aria-label", title);
-  $("[data-bar] i").style.width = `${(share ?? 0) * 100}%`;
+  $("[data-bar] i").style.width = `${((share ?? 0) * 100).toFixed(1)}%`;
   const average = t.seconds > 0 ? t.env_steps / t.seconds : 0;
   // Between two short pods nothing has a rate yet; what was reached so far says more than 0.
   const live = t.status === "RUNNING" && t.env_steps_per_second > 0;
