@@ -11,6 +11,7 @@ import argparse
 import os
 import time
 from datetime import timedelta
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -33,6 +34,7 @@ def main() -> None:
         print(crowd_make(options.agents, options.points, options.running))
 
 
+@cache
 def spikes_of(index: int, points: int) -> dict[int, float]:
     """Where an agent's curve has its spikes, and what is added there."""
     rng = Random(f"spikes of {index}")
