@@ -12,7 +12,7 @@ FIND_PYTHON := for name in python3 python3.13 python3.12 python3.11; do \
 PIP_OPTIONS := --quiet --disable-pip-version-check --no-compile
 COMPILE := $(PYTHON) -m compileall -qq -j 0 $(VENV)/lib > /dev/null 2>&1 || true
 
-.PHONY: run worker test test-core lint format bench lock clean
+.PHONY: run worker test test-core lint format bench docs lock clean
 
 run: $(VENV)/.stamp ## The dashboard with a worker, on http://127.0.0.1:8000
 	@$(PYTHON) -m webapp.embedded
@@ -29,10 +29,14 @@ test-core: $(VENV)/.stamp-dev ## The tests of podracer_core: no web, no database
 lint: $(VENV)/.stamp-dev ## Style, types, who may import whom, containers
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
-	@$(VENV)/bin/mypy podracer_core workers webapp
+	@$(VENV)/bin/mypy podracer_core podracer_client workers webapp
 	@$(VENV)/bin/lint-imports
 	@$(VENV)/bin/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
 	@$(VENV)/bin/hadolint Dockerfile
+
+docs: $(VENV)/.stamp-dev ## The documentation as a site, in docs/_build/html
+	@$(PYTHON) -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 format: $(VENV)/.stamp-dev
 	@$(VENV)/bin/ruff check --fix-only --quiet .

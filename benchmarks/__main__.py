@@ -17,6 +17,7 @@ COMMANDS = [
     "benchmarks.train_to_target --env CartPole-v1 --target-score 475 --seeds 1 2 3 4 5 --limit 10",
     "benchmarks.train_to_target --env Pendulum-v1 --target-score -200 --seeds 1 2 3 4 5 --limit 45",
     "benchmarks.tournament --seeds 1 2 3 --limit 30 --idle-limit 150",
+    "benchmarks.orchestrator --tournaments 8 --seconds 20 --limit 200",
     "benchmarks.page_latency --limit 500",
     "benchmarks.page_load --interactive 2000 --update 16",
     "benchmarks.start_up --limit 300 --again-limit 10",

@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs one command; returns the exit status: 0, 1 when training failed, 2 for input that does not hold."""
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        options = _parser().parse_args(arguments)
+        options = build_parser().parse_args(arguments)
         run: Callable[[argparse.Namespace], int] = options.run
         return run(options)
     except PodracerError as error:
@@ -46,7 +46,8 @@ def main(arguments: list[str] | None = None) -> int:
         return FAILED
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line, which the documentation shows too."""
     parser = _Parser(prog="python -m podracer_core", description="Train and play deep-RL agents.")
     commands = parser.add_subparsers(required=True, metavar=f"{{{','.join(COMMANDS)}}}")
     for name, (command, about) in COMMANDS.items():

@@ -3,12 +3,12 @@
 from typing import Any
 
 from podracer_core.agents.convolution import layers_of
-from podracer_core.checkpoint import OBS_CLIP
 from podracer_core.envs.image import Image
 from podracer_core.envs.known import environment_check
 from podracer_core.envs.spaces import stacked
 from podracer_core.envs.wrapped import wrapping_of
 from podracer_core.hyperparameters import Hyperparameters
+from podracer_core.player import OBS_CLIP
 from podracer_core.progress import Evaluation
 from podracer_core.spec import PodPlan
 

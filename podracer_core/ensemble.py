@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from podracer_core.checkpoint import ENSEMBLE, Agent, check_tensors, save_agent
+from podracer_core.checkpoint import ENSEMBLE, save_agent
 from podracer_core.errors import CheckpointError
+from podracer_core.player import Agent, check_tensors
 
 Array = npt.NDArray[Any]
 

@@ -13,11 +13,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from podracer_core.checkpoint import METADATA_KEYS, Agent
+from podracer_core.checkpoint import METADATA_KEYS
 from podracer_core.envs.spaces import Float32Array, SpaceInfo, flatten_observations
 from podracer_core.errors import ExportError
 from podracer_core.exporting.steps import policy_steps
 from podracer_core.files import write_atomically
+from podracer_core.player import Agent
 
 Format = Literal["torchscript", "onnx"]
 FORMATS: dict[str, str] = {"torchscript": ".pt", "onnx": ".onnx"}

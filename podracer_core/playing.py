@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from podracer_core.checkpoint import Agent
 from podracer_core.envs.wrapped import is_atari, make_env
 from podracer_core.errors import CheckpointError, EnvError, EnvironmentCrashedError, PodracerError
 from podracer_core.limits import MOST_EPISODE_STEPS
+from podracer_core.player import Agent
 
 
 class Episode(NamedTuple):
@@ -20,9 +20,12 @@ class Episode(NamedTuple):
     length: int
 
 
-def play_episodes(agent: Agent, count: int, seed: int) -> list[Episode]:
+def play_episodes(
+    agent: Agent, count: int, seed: int, progress: Callable[[float], None] = lambda share: None
+) -> list[Episode]:
     """`count` deterministic episodes, each begun with a seed of its own that follows from `seed`.
 
+    progress: told the share that is played, after each
     Raises EnvError, CheckpointError.
     """
     try:
@@ -33,8 +36,11 @@ def play_episodes(agent: Agent, count: int, seed: int) -> list[Episode]:
         text = " ".join(str(error).split())[:300]
         raise EnvError(f"{agent.env_id} does not start: {type(error).__name__}: {text}") from error
     try:
-        seeds = np.random.SeedSequence(seed).generate_state(count)
-        return [play_episode(env, agent, int(one)) for one in seeds]
+        seeds, episodes = np.random.SeedSequence(seed).generate_state(count), []
+        for one in seeds:
+            episodes.append(play_episode(env, agent, int(one)))
+            progress(len(episodes) / count)
+        return episodes
     finally:
         env.close()
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from podracer_core.agent_metadata import agent_metadata, frame_stack_of
@@ -38,6 +37,7 @@ from podracer_core.progress import (
     Saved,
 )
 from podracer_core.schedule import Schedule
+from podracer_core.scorer import Scorer, Verdict
 from podracer_core.spec import PodPlan
 from podracer_core.target_watch import TargetWatch
 from podracer_core.tournament.statistics import pooled
@@ -49,10 +49,6 @@ SAVE_SHARE = 20
 """Saves that take seconds, of a large replay buffer, take at most this part of the time."""
 
 CHECKPOINT_NAME, STATE_NAME = "agent.safetensors", "state.pt"
-
-
-class _InterruptedError(Exception):
-    """PAUSE or STOP came in the middle of an evaluation."""
 
 
 class Pod:
@@ -69,10 +65,8 @@ class Pod:
         self._schedule = Schedule(plan)
         self._seconds_before = 0.0
         self._began = time.perf_counter()
-        self._evaluations = 0
-        self._best: tuple[float, State] | None = None  # of evaluations in the middle: score, what was learned
         self._env: VectorEnv | None = None
-        self._evaluator: Evaluator | None = None
+        self._scorer: Scorer | None = None
         self._compiling = ""
 
     def run(self) -> Iterator[PodMessage]:
@@ -95,7 +89,7 @@ class Pod:
             where = f" {error.filename}" if error.filename else ""
             yield self._failed(f"Files could not be used:{where} {error.strerror or error}.", retryable=True)
         finally:
-            for part in (self._env, self._evaluator):
+            for part in (self._env, self._scorer and self._scorer.evaluator):
                 if part:
                     part.close()
 
@@ -142,8 +136,8 @@ class Pod:
         if misfit:
             raise SpecError([("algorithm", misfit)])
         self.learner = LEARNERS[plan.algorithm](self._env, hyperparameters, self._schedule.seed)
-        if self._evaluator is None:
-            self._evaluator = Evaluator(plan.env_id, device, frame_stack)
+        if self._scorer is None:
+            self._scorer = Scorer(plan, Evaluator(plan.env_id, device, frame_stack), self._interrupted)
         self._compile(device)
 
     def _compile(self, device: torch.device) -> None:
@@ -279,111 +273,44 @@ class Pod:
             sent_at=time.time(),
         )
 
-    # Scores
-
-    def _evaluate(self, episodes: int) -> Evaluation:
-        """The learner's agent on seeds not used before. Raises _InterruptedError, DivergedError."""
-        assert self._evaluator is not None
-        sequence = np.random.SeedSequence([self.plan.seed, self._evaluations + 1])
-        evaluation = self._evaluator.evaluate(
-            self.learner.act, episodes, int(sequence.generate_state(1)[0]), self.plan.score, self._interrupted
-        )
-        if evaluation is None:
-            raise _InterruptedError
-        self._evaluations += 1
-        if not math.isfinite(evaluation.score):
-            raise DivergedError(f"An evaluation's return became NaN or infinite after {self._env_steps:,} env steps.")
-        return evaluation
-
-    def _confirm(self, evaluation: Evaluation) -> Evaluation | None:
-        """Further episodes, where the evaluation reached the target."""
-        target = self.plan.target_score
-        if target is None or evaluation.score < target:
-            return None
-        return self._evaluate(self.plan.confirm_episodes)
-
     def _look_for_target(self) -> Generator[PodMessage, None, PodResult | None]:
         """Evaluates in the middle of the round. Returns the result once a reached target is confirmed."""
-        assert self._evaluator is not None
-        evaluations = self._evaluations
-        try:
-            evaluation = first = self._evaluate(self._evaluator.glance(self.plan.eval_episodes))
-            if self._target <= first.score and first.episodes < self.plan.eval_episodes:
-                evaluation = self._evaluate(self.plan.eval_episodes)
-            confirmation = self._confirm(evaluation)
-        except _InterruptedError:
-            self._evaluations = evaluations  # a resumed pod looks again, with the same seeds
+        assert self._scorer is not None
+        verdict = self._scorer.look(self.learner, self._env_steps)
+        if verdict is None:
             return None
-        yield Log(f"Evaluated after {self._env_steps:,} env steps: {_text(evaluation, confirmation)}.")
-        if confirmation and confirmation.score >= self._target:
-            return self._finished(evaluation, confirmation, confirmation if self._would_enter(evaluation) else None)
-        if self._best is None or evaluation.score > self._best[0]:
-            self._best = evaluation.score, self.learner.learned()
+        yield Log(f"Evaluated after {self._env_steps:,} env steps: {verdict}.")
+        if self._scorer.reached(verdict.confirmation):
+            return self._finished(verdict)
         # An agent that passed the first look is close: the next one is due as soon as if all had ended there.
-        self.watch.missed(self._env_steps, self._evaluator.cost(first, self.plan.num_envs))
+        self.watch.missed(self._env_steps, self._scorer.evaluator.cost(verdict.glance, self.plan.num_envs))
         return None
-
-    @property
-    def _target(self) -> float:
-        assert self.plan.target_score is not None
-        return self.plan.target_score
 
     # After
 
     def _end(self) -> Iterator[PodMessage]:
+        assert self._scorer is not None
         if not self._interrupted():
-            evaluations, latest = self._evaluations, self.learner.learned()
-            try:
-                evaluation = self._choose()
-                confirmation = self._confirm(evaluation)
-                again = None
-                if self._would_enter(evaluation):
-                    again = confirmation or self._evaluate(self.plan.eval_episodes)
-                yield Log(
-                    f"The round ended after {self._env_steps:,} env steps: {_text(evaluation, again or confirmation)}."
-                )
-                yield self._finished(evaluation, confirmation, again)
+            verdict = self._scorer.judge(self.learner, self._env_steps)
+            if verdict:
+                yield Log(f"The round ended after {self._env_steps:,} env steps: {verdict}.")
+                yield self._finished(verdict)
                 return
-            except _InterruptedError:
-                self._evaluations = evaluations
-                self.learner.inherit(latest)
         if self._told is Directive.PAUSE:
             yield self._result(Outcome.PAUSED, state_path=self._save())
         else:
             checkpoint, state = self._write_agent(None, None), self._save()
             yield self._result(Outcome.STOPPED, checkpoint_path=checkpoint, state_path=state)
 
-    def _choose(self) -> Evaluation:
-        """Evaluates the latest agent and, where one in the middle scored higher, that one anew; keeps the better.
-
-        Its old score would be flattering: it was picked for it.
-        """
-        evaluation = self._evaluate(self.plan.eval_episodes)
-        if self._best is None or self._best[0] <= evaluation.score:
-            return evaluation
-        latest = self.learner.learned()
-        self.learner.inherit(self._best[1])
-        again = self._evaluate(self.plan.eval_episodes)
-        if again.score > evaluation.score:
-            return again
-        self.learner.inherit(latest)
-        return evaluation
-
-    def _would_enter(self, evaluation: Evaluation) -> bool:
-        """Whether it has to be evaluated again: a score that beats the bar was picked for being high.
-
-        The bar is that of when the pod began. It only rises, so that nobody enters by one evaluation alone.
-        """
-        return self.plan.reevaluate and (self.plan.bar is None or evaluation.score > self.plan.bar)
-
-    def _finished(self, evaluation: Evaluation, confirmation: Evaluation | None, again: Evaluation | None) -> PodResult:
-        """`again`: further episodes. Both together are the score: the second alone would be picked for its luck too."""
+    def _finished(self, verdict: Verdict) -> PodResult:
+        """Both evaluations together are the score: the second alone would be picked for its luck too."""
+        evaluation, again = verdict.evaluation, verdict.again
         scored = pooled(evaluation, again, self.plan.score) if again else evaluation
-        checkpoint, state = self._write_agent(scored, confirmation), self._save()
+        checkpoint, state = self._write_agent(scored, verdict.confirmation), self._save()
         return self._result(
             Outcome.FINISHED,
             evaluation=scored,
-            confirmation=confirmation,
+            confirmation=verdict.confirmation,
             screening=evaluation if again else None,
             checkpoint_path=checkpoint,
             state_path=state,
@@ -405,15 +332,15 @@ class Pod:
 
     def _save(self) -> str:
         """Writes the state from which `resume_from` goes on exactly and `inherit_from` starts."""
+        assert self._scorer is not None
         path = Path(self.plan.directory) / STATE_NAME
         state = {
             "env_id": self.plan.env_id,
             **self._schedule.state(),
             "learner": self.learner.state(),
             "seconds": self._seconds(),
-            "evaluations": self._evaluations,
             "watch": self.watch.state(),
-            "best": self._best,
+            **self._scorer.state(),
         }
         save_state(path, state)
         return str(path)
@@ -425,11 +352,5 @@ class Pod:
         self.watch.load_state(state["watch"])
         self._env_steps = self._schedule.start + self.learner.global_step
         self._seconds_before = state["seconds"]
-        self._evaluations, self._best = state["evaluations"], state["best"]
-
-
-def _text(evaluation: Evaluation, again: Evaluation | None) -> str:
-    text = f"score {evaluation.score:.1f} over {evaluation.episodes} episodes"
-    if again:
-        text += f", {again.score:.1f} over {again.episodes} more"
-    return text
+        assert self._scorer is not None
+        self._scorer.load_state(state)

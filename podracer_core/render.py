@@ -19,10 +19,10 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from podracer_core.checkpoint import Agent
 from podracer_core.envs.registered import registered_spec
 from podracer_core.envs.wrapped import make_env
 from podracer_core.errors import EnvironmentCrashedError, PodracerError, RenderError
+from podracer_core.player import Agent
 from podracer_core.playing import Episode, play_episode
 
 Which = Literal["first", "best", "median", "worst"]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from random import Random
 from typing import Any, Literal, Self
 
@@ -52,6 +53,7 @@ class SearchSpace(BaseModel):
         return {self.kind: self.values[0] if self.kind == "fixed" else list(self.values)}
 
     @classmethod
+    @lru_cache(maxsize=1024, typed=True)  # every new agent asks for most of its algorithm's defaults
     def fixed(cls, value: Value) -> Self:
         return cls(kind="fixed", values=(value,))
 

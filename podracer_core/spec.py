@@ -34,6 +34,9 @@ DEFAULT_STOP_PODS = 50
 
 MAX_NUM_ENVS = 65_536
 
+MAX_ENSEMBLE = 64
+"""Members: each plays every step, and one file holds them all."""
+
 STRATEGIES = ("fresh", "exploit", "crossover", "fuse", "continue", "rerun")
 """Where a new agent may come from, see tournament.strategies."""
 
@@ -86,8 +89,10 @@ def _is_num_envs(value: Any) -> bool:
 class AlgorithmSpec(_Part):
     """An algorithm and the space that its hyperparameters are drawn from; what is not named keeps its default."""
 
-    name: Annotated[str, _built("algorithm", tuple(ALGORITHMS), ())] = "ppo"
-    search_space: dict[str, SearchSpace] = Field(default_factory=dict)
+    name: Annotated[str, _built("algorithm", tuple(ALGORITHMS), ())] = Field("ppo", description=", ".join(ALGORITHMS))
+    search_space: dict[str, SearchSpace] = Field(
+        default_factory=dict, description="by hyperparameter, and num_envs; others keep the tuned value"
+    )
 
     @model_validator(mode="after")
     def _values_hold(self) -> Self:
@@ -122,7 +127,9 @@ class PoolSpec(_Part):
     """How many pods at once, and what each runs on."""
 
     size: Whole = Field(2, ge=1, le=1024, description="pods at once")
-    device: Annotated[str, _built("device", ("auto", "cpu", "cuda"), ())] = "auto"
+    device: Annotated[str, _built("device", ("auto", "cpu", "cuda"), ())] = Field(
+        "auto", description="auto, cpu or cuda: which workers may run its pods"
+    )
     num_envs: int | Literal["auto"] = Field(
         "auto", description="environments a pod steps at once, unless its algorithm's search space has num_envs"
     )
@@ -139,31 +146,44 @@ class PoolSpec(_Part):
 class RoundSpec(_Part):
     """How long one pod trains: env steps, seconds, or whichever is used up first."""
 
-    env_steps: Whole | None = Field(None, ge=1, le=10**12)
-    seconds: Number | None = Field(None, gt=0, le=10**7)
+    env_steps: Whole | None = Field(None, ge=1, le=10**12, description="else the environment's own")
+    seconds: Number | None = Field(None, gt=0, le=10**7, description="of training")
 
 
 class LeaderboardSpec(_Part):
     """How many agents are kept, and how they are scored."""
 
-    size: Whole = Field(8, ge=1, le=1000)
-    eval_episodes: Whole = Field(32, ge=2, le=10_000)
-    score: Annotated[str, _built("score", ("mean", "iqm", "lower_bound"), ())] = "mean"
+    size: Whole = Field(8, ge=1, le=1000, description="agents that are kept and may have heirs")
+    eval_episodes: Whole = Field(32, ge=2, le=10_000, description="deterministic episodes that make a score")
+    score: Annotated[str, _built("score", ("mean", "iqm", "lower_bound"), ())] = Field(
+        "mean", description="what ranks: mean, iqm (interquartile mean) or lower_bound of the mean's interval"
+    )
     max_per_ancestor: Number = Field(
         0.5, gt=0, le=1, description="share of the places that one founder's line may have"
     )
     reevaluate: bool = Field(True, description="whoever would enter plays as many episodes again, on fresh seeds")
+    ensemble: Whole = Field(0, description="agents that are made one policy when it has finished; 0 for none")
+
+    @model_validator(mode="after")
+    def _ensemble_holds(self) -> Self:
+        most = min(self.size, MAX_ENSEMBLE)
+        if self.ensemble and not 2 <= self.ensemble <= most:
+            range_ = f"2 to {most}" if most > 2 else "2"
+            here = f", {range_} here" if most >= 2 else "; the leaderboard has one place"
+            text = f"0 for none, or how many agents of the leaderboard{here}; got {self.ensemble}"
+            raise SpecError([("ensemble", text)])
+        return self
 
 
 class GeneratorSpec(_Part):
     """Where new agents come from. Each field says which mode or strategy it is for; others leave it alone."""
 
-    mode: Annotated[str, _built("mode", MODES, ())] = "asynchronous"
+    mode: Annotated[str, _built("mode", MODES, ())] = Field("asynchronous", description=", ".join(MODES))
     strategies: dict[str, float] = Field(
         default_factory=lambda: {"fresh": 0.2, "exploit": 0.8}, description="weights, of asynchronous tournaments"
     )
     parent_selection: Annotated[str, _built("parent selection", ("rank", "softmax", "tournament"), ())] = Field(
-        "rank", description="how a parent is picked from the leaderboard"
+        "rank", description="how a parent is picked from the leaderboard: rank, softmax or tournament"
     )
     temperature: Number = Field(
         1.0, gt=0, le=1000, description="of softmax, in standard deviations of the leaderboard's scores"
@@ -209,10 +229,12 @@ class StopSpec(_Part):
 class TournamentSpec(_Part):
     """One experiment, as DESIGN.md section 4 writes it. Build with `spec_parse`, which fills in defaults."""
 
-    name: str = Field("", max_length=120)
-    env_id: str = Field(min_length=1, max_length=200)
-    seed: Whole = Field(1, ge=0, le=2**53 - 1)
-    algorithms: tuple[AlgorithmSpec, ...] = Field((AlgorithmSpec(),), min_length=1, max_length=16)
+    name: str = Field("", max_length=120, description="on every page; else made of the environment's id")
+    env_id: str = Field(min_length=1, max_length=200, description="of the catalogue, or any that Gymnasium registers")
+    seed: Whole = Field(1, ge=0, le=2**53 - 1, description="what all random numbers follow from")
+    algorithms: tuple[AlgorithmSpec, ...] = Field(
+        (AlgorithmSpec(),), min_length=1, max_length=16, description="fresh agents are shared out among them"
+    )
     pool: PoolSpec = PoolSpec()
     round: RoundSpec = RoundSpec()
     leaderboard: LeaderboardSpec = LeaderboardSpec()

@@ -1,4 +1,4 @@
-"""The child that makes one export or replay: `python -m workers.artefact_process JOB`, JOB being JSON.
+"""The child that makes one export, replay or ensemble: `python -m workers.artefact_process JOB`, JOB being JSON.
 
 It owns torch and the renderer, and gives way to training. Prints JSON lines: {"progress": share} now and then, last
 {"done": details} or {"error": sentence}. Whatever else libraries print is not JSON of these kinds.
@@ -8,6 +8,8 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ def main(arguments: list[str]) -> int:
     os.nice(NICENESS)
     os.chdir(Path(job["out"]).parent)  # where MuJoCo, say, may leave its log
     try:
-        _say({"done": _export(job) if job["kind"] == "export" else _replay(job)})
+        _say({"done": _MAKE[job["kind"]](job)})
     except (PodracerError, OSError) as error:
         _say({"error": str(error)})
         return 1
@@ -44,7 +46,7 @@ def _export(job: dict[str, Any]) -> dict[str, Any]:
     from podracer_core.checkpoint import load_agent
     from podracer_core.export import export_agent
 
-    return export_agent(load_agent(job["checkpoint"]), job["name"], Path(job["out"]))
+    return export_agent(load_agent(job["checkpoints"][0]), job["name"], Path(job["out"]))
 
 
 def _replay(job: dict[str, Any]) -> dict[str, Any]:
@@ -52,8 +54,33 @@ def _replay(job: dict[str, Any]) -> dict[str, Any]:
     from podracer_core.playing import play_episodes
     from podracer_core.render import choose_episode, render_episode
 
-    agent = load_agent(job["checkpoint"])
+    agent = load_agent(job["checkpoints"][0])
     episode = choose_episode(play_episodes(agent, EPISODES, SEED), job["name"])
+    rendering = render_episode(agent, episode, Path(job["out"]), poster=Path(job["poster"]), progress=_progress())
+    return {"episodes": EPISODES, **rendering._asdict()}
+
+
+def _ensemble(job: dict[str, Any]) -> dict[str, Any]:
+    """Answers an Evaluation."""
+    from podracer_core.ensemble_build import build_ensemble
+
+    evaluation = build_ensemble(
+        job["checkpoints"],
+        Path(job["out"]),
+        lineage=job["lineage"],
+        episodes=job["episodes"],
+        seed=job["seed"],
+        kind=job["score"],
+        progress=_progress(),
+    )
+    return asdict(evaluation)
+
+
+_MAKE = {"export": _export, "replay": _replay, "ensemble": _ensemble}
+
+
+def _progress() -> Callable[[float], None]:
+    """Says the share that is done, wherever that is another percent."""
     shown = 0.0
 
     def progress(share: float) -> None:
@@ -62,8 +89,7 @@ def _replay(job: dict[str, Any]) -> dict[str, Any]:
             shown = share
             _say({"progress": round(share, 3)})
 
-    rendering = render_episode(agent, episode, Path(job["out"]), poster=Path(job["poster"]), progress=progress)
-    return {"episodes": EPISODES, **rendering._asdict()}
+    return progress
 
 
 def _say(message: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Makes exports and replays beside the slots: one at a time, in a child of its own, at a lower priority than pods."""
+"""Makes exports, replays and ensembles beside the slots: one at a time, in a child that gives way to pods."""
 
 import json
 import logging
@@ -18,11 +18,13 @@ from typing import Any
 from django.conf import settings
 from django.db import close_old_connections
 
+from podracer_core.progress import Evaluation
 from webapp.embedded.process import launch
 from webapp.environment import REPOSITORY
-from webapp.tournaments import artefacts, storage
+from webapp.tournaments import artefacts, ensembles, storage
 from webapp.tournaments.artefacts import ArtefactClaim, MadeFile
 from webapp.tournaments.errors import ArtefactLostError
+from webapp.tournaments.models import Artefact
 from workers.database import persistently
 
 logger = logging.getLogger(__name__)
@@ -31,7 +33,10 @@ RENEW_SECONDS = 1.0
 MOST_SECONDS = 1_800.0
 """What takes longer is given up: a thousand frames of MuJoCo without a GPU take two minutes of an idle core."""
 
-SUFFIXES = {"torchscript": ".pt", "onnx": ".onnx"}
+ENSEMBLE_SECONDS = 14_400.0
+"""Its episodes are as many as its members were evaluated over, and each member plays every step."""
+
+SUFFIXES = {"torchscript": ".pt", "onnx": ".onnx", "ensemble": ".safetensors"}
 
 
 class ArtefactMaker:
@@ -92,6 +97,7 @@ class Making:
         self.claim, self.folder, self.stopping = claim, folder, stopping
         self.out = folder / f"{claim.name}{SUFFIXES.get(claim.name, '.mp4')}"
         self.poster = folder / f"{claim.name}.jpg"
+        self.is_ensemble = claim.kind == Artefact.Kind.ENSEMBLE
         self.progress = 0.0
 
     def run(self) -> None:
@@ -105,17 +111,23 @@ class Making:
             else:
                 self._fail(answer["error"])
         except OSError as error:  # a full disk, a checkpoint that is gone
-            self._fail(f"{error.strerror or error}: {error.filename or self.claim.checkpoint_file}.")
+            self._fail(f"{error.strerror or error}: {error.filename or self.claim.checkpoint_files[0]}.")
 
     def _fail(self, reason: str) -> None:
-        persistently(lambda: artefacts.artefact_fail(claim=self.claim, reason=reason))
+        fail = ensembles.ensemble_fail if self.is_ensemble else artefacts.artefact_fail
+        persistently(lambda: fail(claim=self.claim, reason=reason))
 
     def _made(self) -> dict[str, Any] | None:
         """The child's last word; None when the worker stops first. Raises ArtefactLostError, OSError."""
-        checkpoint = storage.fetch(self.claim.checkpoint_file, self.folder / "agent.safetensors")
-        if not checkpoint.exists():
-            return {"error": "The checkpoint is no longer in storage."}
-        child = self._launch(checkpoint)
+        checkpoints = [
+            storage.fetch(name, self.folder / f"agent-{number}.safetensors")
+            for number, name in enumerate(self.claim.checkpoint_files)
+        ]
+        for number, path in enumerate(checkpoints):
+            if not path.exists():
+                whose = f" of {self.claim.job['lineage']['parents'][number]}" if self.is_ensemble else ""
+                return {"error": f"The checkpoint{whose} is no longer in storage."}
+        child = self._launch(checkpoints)
         lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         reader = threading.Thread(target=_read, args=(child, lines), daemon=True)
         reader.start()
@@ -127,11 +139,12 @@ class Making:
             child.wait()
             reader.join()
 
-    def _launch(self, checkpoint: Path) -> "subprocess.Popen[bytes]":
+    def _launch(self, checkpoints: list[Path]) -> "subprocess.Popen[bytes]":
         job = {
+            **self.claim.job,
             "kind": self.claim.kind,
             "name": self.claim.name,
-            "checkpoint": str(checkpoint),
+            "checkpoints": [str(path) for path in checkpoints],
             "out": str(self.out),
             "poster": str(self.poster),
         }
@@ -146,7 +159,8 @@ class Making:
     def _listen(
         self, child: "subprocess.Popen[bytes]", lines: "queue.SimpleQueue[str | None]"
     ) -> dict[str, Any] | None:
-        deadline, renew_at, said = time.monotonic() + MOST_SECONDS, 0.0, ""
+        most = ENSEMBLE_SECONDS if self.is_ensemble else MOST_SECONDS
+        deadline, renew_at, said = time.monotonic() + most, 0.0, ""
         while True:
             with suppress(queue.Empty):
                 line = lines.get(timeout=RENEW_SECONDS / 2)
@@ -161,7 +175,7 @@ class Making:
             if self.stopping.is_set():
                 return None
             if time.monotonic() > deadline:
-                return {"error": f"It took longer than {MOST_SECONDS / 60:.0f} minutes."}
+                return {"error": f"It took longer than {most / 60:.0f} minutes."}
             if time.monotonic() >= renew_at:
                 renew_at = time.monotonic() + RENEW_SECONDS
                 persistently(lambda: artefacts.artefact_renew(claim=self.claim, progress=self.progress))
@@ -174,11 +188,19 @@ class Making:
             details["poster"] = {"sha256": digest, "size": self.poster.stat().st_size}
             made = MadeFile(made.file, made.sha256, made.size, self._name(self.poster))
         try:
-            persistently(lambda: artefacts.artefact_finish(claim=self.claim, made=made, details=details))
+            persistently(lambda: self._finish(made, details))
         except ArtefactLostError:
             storage.delete(made.file)
             storage.delete(made.poster_file)
             raise
+
+    def _finish(self, made: MadeFile, details: dict[str, Any]) -> None:
+        if self.is_ensemble:
+            for name in ("returns", "lengths"):  # of which JSON has made lists
+                details[name] = tuple(details[name])
+            ensembles.ensemble_finish(claim=self.claim, made=made, evaluation=Evaluation(**details))
+        else:
+            artefacts.artefact_finish(claim=self.claim, made=made, details=details)
 
     def _name(self, path: Path) -> str:
         """Its storage name. Of the attempt, so that one that was given up never takes another's place."""

@@ -7,34 +7,42 @@
     python -m benchmarks.peers run stepping --env Ant-v5 --peers envpool
     python -m benchmarks.peers run side-by-side --env CartPole-v1 --peers
     python -m benchmarks.peers run return-at-steps --env HalfCheetah-v5 --env-steps 1000000 --seeds 3
+    python -m benchmarks.peers population --environments CartPole-v1 Pendulum-v1 --contests asynchronous tune --seeds 5
     python -m benchmarks.peers table
 
 Podracer always takes part. The participants take turns; each run is a process of its own, and what it answers is kept
-under benchmarks/results/ at once. `table` writes docs/benchmarks.md and its pictures from what is kept there.
+under benchmarks/results/ at once. `population` compares Podracer's tournament with other searches over
+hyperparameters; called again, it goes on where it was. `table` writes docs/benchmarks.md and its pictures from what is
+kept there.
 """
 
 import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.peers.contests import SHAPES, TARGETS, algorithm_of, num_envs_of
+from benchmarks.peers.contests import SEARCHES, SHAPES, TARGETS, algorithm_of, num_envs_of
 from benchmarks.peers.job import Job
 from benchmarks.peers.measure import Make, measure
 from benchmarks.peers.page import write_page
+from benchmarks.peers.populations import Asked, measure_populations
 from benchmarks.peers.results import VALUES, contests, read_file
-from benchmarks.peers.venvs import PARTICIPANTS, REPOSITORY, NotInstalledError, Participant, python_of
+from benchmarks.peers.venvs import PARTICIPANTS, REPOSITORY, SEARCHERS, NotInstalledError, Participant, python_of
 from benchmarks.peers.words import factor
 
 PEERS = [name for name in PARTICIPANTS if name != "ours"]
+INSTALLED = [*PEERS, *(name for name, participant in SEARCHERS.items() if participant.requirements)]
 
 
 def main() -> int:
     options = _parse()
     if options.command == "install":
-        return _install(options.peers or PEERS, options.venvs)
+        return _install(options.peers or INSTALLED, options.venvs)
     if options.command == "table":
         write_page(options.results, options.page)
         print(options.page)
+        return 0
+    if options.command == "population":
+        print(*_populations(options), sep="\n")
         return 0
     path = _measure(options)
     print(path)
@@ -49,6 +57,13 @@ def _measure(options: argparse.Namespace) -> Path:
         home=options.venvs,
         out=options.results,
         minutes=options.minutes,
+    )
+
+
+def _populations(options: argparse.Namespace) -> list[Path]:
+    asked = Asked(options.environments, options.contests, options.seeds, options.cap, options.slots)
+    return measure_populations(
+        asked, home=options.venvs, out=options.results, minutes=options.minutes, fresh=options.fresh
     )
 
 
@@ -72,7 +87,7 @@ def _install(names: list[str], home: Path) -> int:
     failed = 0
     for name in names:
         try:
-            print(f"{name}: {python_of(PARTICIPANTS[name], home, retry=True)}", flush=True)
+            print(f"{name}: {python_of((PARTICIPANTS | SEARCHERS)[name], home, retry=True)}", flush=True)
         except NotInstalledError as error:
             print(f"{name} does not install: {error}", flush=True)
             failed = 1
@@ -115,7 +130,7 @@ def _parse() -> argparse.Namespace:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     install = commands.add_parser("install", help="make virtual environments; of every peer when none is named")
-    install.add_argument("peers", nargs="*", choices=[*PEERS, []], metavar="PEER")
+    install.add_argument("peers", nargs="*", choices=[*INSTALLED, []], metavar="PEER")
     run = commands.add_parser("run", help="measure")
     run.add_argument("measurement", choices=list(VALUES))
     run.add_argument("--env", required=True)
@@ -136,11 +151,19 @@ def _parse() -> argparse.Namespace:
     run.add_argument("--batch-rows", type=int, help="of throughput: env steps an iteration")
     run.add_argument("--minibatch-rows", type=int, help="of throughput")
     run.add_argument("--epochs", type=int, help="of throughput")
+    population = commands.add_parser("population", help="compare searches over hyperparameters")
+    population.add_argument("--environments", nargs="+", default=list(SEARCHES), choices=SEARCHES)
+    population.add_argument("--contests", nargs="+", default=list(SEARCHERS), choices=SEARCHERS)
+    population.add_argument("--seeds", type=int, default=5)
+    population.add_argument("--cap", type=float, default=300.0, help="seconds of training at most")
+    population.add_argument("--slots", type=int, default=2, help="agents trained at once, each on one thread")
+    population.add_argument("--minutes", type=float, default=600.0, help="no further seed begins after so many")
+    population.add_argument("--fresh", action="store_true", help="begin new files in place of going on with old ones")
     table = commands.add_parser("table", help="write docs/benchmarks.md from what was measured")
     table.add_argument("--page", type=Path, default=REPOSITORY / "docs" / "benchmarks.md")
-    for command in (install, run):
+    for command in (install, run, population):
         command.add_argument("--venvs", type=Path, default=REPOSITORY / "var" / "benchmarks" / "venvs")
-    for command in (run, table):
+    for command in (run, population, table):
         command.add_argument("--results", type=Path, default=REPOSITORY / "benchmarks" / "results")
     options = parser.parse_args()
     if options.command == "run":

@@ -39,6 +39,31 @@ NUM_ENVS: dict[str, dict[str, int]] = {
 DEFAULT_NUM_ENVS = 64
 
 
+@dataclass(frozen=True)
+class Search:
+    """What a population searches for, equal on all sides.
+
+    target: 20-episode mean return; env_steps: over all agents, after how many their scores are compared
+    learning_rate: log-uniform; clip_coef, ent_coef: uniform
+    """
+
+    target: float
+    env_steps: int
+    learning_rate: tuple[float, float]
+    clip_coef: tuple[float, float] = (0.1, 0.3)
+    ent_coef: tuple[float, float] = (0.0, 0.01)
+
+
+SEARCHES = {
+    "CartPole-v1": Search(475.0, 100_000, (1e-4, 1e-2)),
+    "Pendulum-v1": Search(-200.0, 200_000, (1e-4, 1e-2)),
+    "HalfCheetah-v5": Search(1500.0, 300_000, (3e-5, 3e-3)),
+}
+"""The ranges of clip_coef and ent_coef are those of RLlib's own search over MuJoCo's bodies
+(rllib/tuned_examples/ppo/benchmark_ppo_mujoco_pb2.py), the learning rate's for the small environments that of
+AgileRL's PPO tutorial. Around 3e-4, which Podracer's and RLlib's settings for MuJoCo share, they are centred there."""
+
+
 def algorithm_of(name: str, env_id: str) -> str:
     return ALGORITHMS.get(name, {}).get(env_id, "ppo")
 

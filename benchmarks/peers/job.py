@@ -12,10 +12,11 @@ from typing import Any
 class Job:
     """One run of one participant.
 
-    measurement: to-target, throughput, side-by-side (throughput of one and of two at once), updates, stepping or
-        return-at-steps
-    target, cap: of to-target: the mean return to reach, and the seconds of training that it may take
-    env_steps: of return-at-steps: how many to train for
+    measurement: to-target, throughput, side-by-side (throughput of one and of two at once), updates, stepping,
+        return-at-steps or population (a search over hyperparameters, see tally.py)
+    target, cap: of to-target and population: the mean return to reach, and the seconds of training that it may take
+    env_steps: of return-at-steps: how many to train for; of population: over all agents, after how many to compare
+    slots, mode: of population: agents trained at once, and the mode of Podracer's tournament
     seconds: of throughput, updates and stepping: how long to measure, after a first iteration that is not counted
     num_envs, batch_rows, minibatch_rows, num_epochs: of throughput: PPO's, `batch_rows` env steps an iteration
     """
@@ -33,9 +34,15 @@ class Job:
     batch_rows: int = 4096
     minibatch_rows: int = 1024
     num_epochs: int = 2
+    slots: int = 2
+    mode: str = ""
 
     def dump(self) -> str:
         return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def load(cls, text: str) -> "Job":
+        return cls(**json.loads(text))
 
     @property
     def num_steps(self) -> int:
@@ -48,7 +55,7 @@ Answer = dict[str, Any]
 
 def answer(measurements: Mapping[str, Callable[[Job], Answer]]) -> None:
     """A runner's `main`: does the job on the command line, prints what came of it as one JSON line, last."""
-    job = Job(**json.loads(sys.argv[1]))
+    job = Job.load(sys.argv[1])
     if job.measurement not in measurements:
         raise SystemExit(f"no {job.measurement} here; only {', '.join(measurements)}")
     print(json.dumps(measurements[job.measurement](job), allow_nan=False), flush=True)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,6 +36,8 @@ WALL_FACTOR, WALL_EXTRA = 3, 120
 
 PAIR = "side-by-side"
 
+Known = Mapping[str, Participant]
+
 Make = Callable[[Participant, int], Job]
 """The job of a participant in a round, counted from 1."""
 
@@ -49,13 +51,13 @@ def turns(names: Sequence[str], rounds: int) -> list[tuple[int, str]]:
 
 def measure(names: Sequence[str], rounds: int, make: Make, *, home: Path, out: Path, minutes: float) -> Path:
     """Returns the file with the results. No further round begins once `minutes` are over."""
-    pythons, broken = _pythons(names, home)
+    pythons, broken = pythons_of(PARTICIPANTS, names, home)
     first = make(PARTICIPANTS[names[0]], 1)
     out.mkdir(parents=True, exist_ok=True)
-    path = out / _file_name(first)
+    path = out / file_name(first)
     deadline = time.monotonic() + 60 * minutes
     with path.open("x") as file:
-        _write(file, _header(pythons, broken))
+        write(file, header(PARTICIPANTS, pythons, broken))
         for round_, name in turns([name for name in names if name in pythons], rounds):
             if time.monotonic() > deadline:
                 print(f"{minutes:g} minutes are over; round {round_} is left out", file=sys.stderr)
@@ -64,7 +66,7 @@ def measure(names: Sequence[str], rounds: int, make: Make, *, home: Path, out: P
             job = make(participant, round_)
             record = {"participant": name, "round": round_, "job": json.loads(job.dump())}
             answer = (run_pair if job.measurement == PAIR else run)(participant, pythons[name], job)
-            _write(file, record | answer)
+            write(file, record | answer)
             print(f"{name:15} round {round_}: {told(answer)}", flush=True)
     return path
 
@@ -137,35 +139,35 @@ def told(answer: Answer) -> str:
     return "  ".join(f"{name} {value:,.1f}" for name, value in answer.items() if isinstance(value, int | float))
 
 
-def _pythons(names: Sequence[str], home: Path) -> tuple[dict[str, Path], dict[str, str]]:
+def pythons_of(known: Known, names: Sequence[str], home: Path) -> tuple[dict[str, Path], dict[str, str]]:
     """Interpreters of those that install, and why the others do not."""
     pythons, broken = {}, {}
     for name in names:
         try:
-            pythons[name] = python_of(PARTICIPANTS[name], home)
+            pythons[name] = python_of(known[name], home)
         except NotInstalledError as error:
             broken[name] = str(error)
             print(f"{name} does not install: {error}", file=sys.stderr, flush=True)
     return pythons, broken
 
 
-def _header(pythons: dict[str, Path], broken: dict[str, str]) -> dict[str, Any]:
+def header(known: Known, pythons: dict[str, Path], broken: dict[str, str]) -> dict[str, Any]:
     return {
         "command": " ".join(["python -m benchmarks.peers", *sys.argv[1:]]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(REPOSITORY),
         "machine": machine(),
-        "versions": {name: versions(PARTICIPANTS[name], python) for name, python in pythons.items()},
+        "versions": {name: versions(known[name], python) for name, python in pythons.items()},
         "not_installed": broken,
     }
 
 
-def _file_name(job: Job) -> str:
+def file_name(job: Job) -> str:
     moment = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S")
     return f"{moment}-{job.measurement}-{job.env_id}-{job.algorithm}.jsonl"
 
 
-def _write(file: IO[str], record: dict[str, Any]) -> None:
+def write(file: IO[str], record: dict[str, Any]) -> None:
     file.write(json.dumps(record, allow_nan=False) + "\n")
     file.flush()
 

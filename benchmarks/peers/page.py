@@ -5,18 +5,20 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.peers import population_page
 from benchmarks.peers.charts import learning_curves
 from benchmarks.peers.contests import BODIES, TARGETS
+from benchmarks.peers.population_results import races
 from benchmarks.peers.results import Contest, Results, Summary, contests, read
-from benchmarks.peers.targets import verdicts
-from benchmarks.peers.venvs import PARTICIPANTS
+from benchmarks.peers.targets import Verdict, verdicts
+from benchmarks.peers.venvs import PARTICIPANTS, SEARCHERS
 from benchmarks.peers.words import factor, number
 
 INTRODUCTION = """\
 # Benchmarks
 
 Podracer beside other libraries, on one machine, in turns. This page is written by `python -m benchmarks.peers table`
-from the raw results in [`benchmarks/results/`](../benchmarks/results); change nothing here by hand.
+from the raw results in `benchmarks/results/`; change nothing here by hand.
 
 How it is measured:
 
@@ -40,6 +42,7 @@ To repeat it on your machine, with nothing else running (`--help` tells the rest
 ```sh
 .venv/bin/python -m benchmarks.peers install
 .venv/bin/python -m benchmarks.peers run to-target --env CartPole-v1 --peers sb3 sbx --seeds 5 --cap 120
+.venv/bin/python -m benchmarks.peers population --seeds 5 --cap 300
 .venv/bin/python -m benchmarks.peers table
 ```
 
@@ -69,15 +72,16 @@ def write_page(results: Path, page: Path) -> None:
 
 def page_text(files: Sequence[Results], pictures: str) -> str:
     """pictures: the folder, beside the page, that the learning curves are in."""
-    known = contests(files)
-    parts = [INTRODUCTION, _targets(known)]
+    known, searches = contests(files), races(files)
+    parts = [INTRODUCTION, _targets([*verdicts(known), *population_page.verdicts(searches)])]
     for measurement in HEADINGS:
         parts.append(_measurement(measurement, known, pictures))
+    parts.append(population_page.section(searches))
     return "\n".join([*parts, _peers(files), _runs(files)])
 
 
-def _targets(known: Sequence[Contest]) -> str:
-    rows = [(row.what, row.target, row.measured or "–", f"**{row.verdict}**") for row in verdicts(known)]
+def _targets(found: Sequence[Verdict]) -> str:
+    rows = [(row.what, row.target, row.measured or "–", f"**{row.verdict}**") for row in found]
     return "## What it must show\n\n" + _table(("what", "target", "measured", "verdict"), rows)
 
 
@@ -152,7 +156,7 @@ def _peers(files: Sequence[Results]) -> str:
         for name in file.header["versions"]:
             broken.pop(name, None)
     rows = []
-    for name, participant in PARTICIPANTS.items():
+    for name, participant in (PARTICIPANTS | SEARCHERS).items():
         if name in broken:
             told = f"does not install: `{broken[name]}`"
         elif name in versions:

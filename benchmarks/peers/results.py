@@ -90,7 +90,8 @@ def read_file(path: Path) -> Results | None:
 
 def contests(files: Sequence[Results]) -> list[Contest]:
     """Every measurement there is, by (measurement, environment, algorithm where it is given)."""
-    keys = sorted({_key(run) for file in files for run in file.runs})
+    measured = (run for file in files for run in file.runs if run["job"]["measurement"] in VALUES)
+    keys = sorted(set(map(_key, measured)))
     return [contest for key in keys if (contest := _contest(key, files)) is not None]
 
 
@@ -121,11 +122,11 @@ def times_as_good(measurement: str, ours: Summary, peer: Summary) -> float | Non
 
 
 def _missed(run: dict[str, Any]) -> bool:
-    return run["job"]["measurement"] == "to-target" and not run["reached_target"]
+    return run["job"]["measurement"] in ("to-target", "population") and not run["reached_target"]
 
 
 def _value(run: dict[str, Any]) -> float:
-    value = run[VALUES[run["job"]["measurement"]]]
+    value = run[VALUES.get(run["job"]["measurement"], "seconds")]
     return math.nan if value is None else float(value)
 
 

@@ -24,6 +24,7 @@ class Participant:
 
     requirements: what its virtual environment holds; none for Podracer, which has this one
     package: the name under which it is installed
+    venv: whose virtual environment it has, where not one of its own
     """
 
     name: str
@@ -31,6 +32,7 @@ class Participant:
     runner: str
     requirements: tuple[str, ...] = ()
     package: str = "podracer"
+    venv: str = ""
 
 
 PARTICIPANTS = {
@@ -82,6 +84,40 @@ PARTICIPANTS = {
 }
 
 
+SEARCHERS = {
+    participant.name: participant
+    for participant in (
+        Participant("asynchronous", "Podracer, asynchronous", "podracer_tournament"),
+        Participant("generational", "Podracer, generational", "podracer_tournament"),
+        Participant("random_search", "Podracer, random search", "podracer_tournament"),
+        Participant(
+            "tune",
+            "Ray Tune PBT with RLlib",
+            "ray_tune",
+            PARTICIPANTS["rllib"].requirements,
+            PARTICIPANTS["rllib"].package,
+            "rllib",
+        ),
+        Participant(
+            "evolution",
+            "AgileRL's evolution",
+            "agilerl_evolution",
+            PARTICIPANTS["agilerl"].requirements,
+            PARTICIPANTS["agilerl"].package,
+            "agilerl",
+        ),
+        Participant(
+            "optuna",
+            "Stable-Baselines3 with Optuna",
+            "optuna_trials",
+            (*PARTICIPANTS["sb3"].requirements, "optuna==5.0.0"),
+            "optuna",
+        ),
+    )
+}
+"""Those that search over hyperparameters as they train. Podracer's are named after the modes of its tournament."""
+
+
 def python_of(participant: Participant, home: Path, *, retry: bool = False) -> Path:
     """The interpreter to run it with, its virtual environment made first where it is missing.
 
@@ -89,8 +125,9 @@ def python_of(participant: Participant, home: Path, *, retry: bool = False) -> P
     """
     if not participant.requirements:
         return Path(sys.executable)
-    folder, wanted = home / participant.name, "\n".join(participant.requirements)
-    python, stamp, failure = folder / "bin" / "python", folder / "requirements", home / f"{participant.name}.failed"
+    name, wanted = participant.venv or participant.name, "\n".join(participant.requirements)
+    folder, failure = home / name, home / f"{name}.failed"
+    python, stamp = folder / "bin" / "python", folder / "requirements"
     if stamp.exists() and stamp.read_text() == wanted:
         return python
     if failure.exists() and not retry:
@@ -128,7 +165,10 @@ def _install(participant: Participant, folder: Path) -> None:
 
 def versions(participant: Participant, python: Path) -> dict[str, str]:
     """Of the packages that matter, as that interpreter has them."""
-    names = sorted({participant.package, "torch", "gymnasium", "numpy", "mujoco", "jax", "envpool"} - {"podracer"})
+    names = sorted(
+        {participant.package, "stable-baselines3", "torch", "gymnasium", "numpy", "mujoco", "jax", "envpool"}
+        - {"podracer"}
+    )
     script = (
         "import importlib.metadata as m, json, platform, sys\n"
         "found = {d.metadata['Name'].lower().replace('_', '-'): d.version for d in m.distributions()}\n"

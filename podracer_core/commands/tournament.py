@@ -11,7 +11,7 @@ from typing import Any
 
 from podracer_core.commands.common import FAILED, CommandError, check_threads, positive, tell
 from podracer_core.local.display import Lines, Screen
-from podracer_core.local.records import PodStatus, TournamentStatus
+from podracer_core.local.records import EnsembleRecord, PodStatus, TournamentStatus
 from podracer_core.local.tournament import LocalTournament
 from podracer_core.spec import TournamentSpec
 from podracer_core.spec_parse import spec_parse_json, spec_parse_toml
@@ -77,6 +77,17 @@ def summary(tournament: LocalTournament) -> dict[str, Any]:
         "env_steps": tournament.env_steps,
         "pods": {status.lower(): len(tournament.pods(status)) for status in PodStatus},
         "leaderboard": rows,
+        "ensembles": [_ensemble(tournament, one) for one in tournament.home.ensembles.values()],
+    }
+
+
+def _ensemble(tournament: LocalTournament, one: EnsembleRecord) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "members": [tournament.agents[index].name for index in one.members],
+        **{name: getattr(one, name) for name in ("score", "score_low", "score_high")},
+        "episodes": len(one.returns),
+        "checkpoint": str(tournament.home.ensemble_file(one.index)),
     }
 
 
@@ -104,4 +115,6 @@ def _tell(tournament: LocalTournament) -> None:
         text += " The same command goes on from here."
     for row in best:
         text += f" The best agent is in {tournament.home.checkpoint_file(row.agent)}."
+    for index in tournament.home.ensembles:
+        text += f" The ensemble is in {tournament.home.ensemble_file(index)}."
     tell(text)

@@ -242,7 +242,9 @@ def flatten_observations(space: SpaceInfo, obs: Any) -> tuple[Float32Array, bool
     array = np.asarray(obs)
     batched = array.ndim == len(space.shape) + 1
     rows = array if batched else array[None]
-    if space.kind == "box" and rows.shape[1:] == space.shape:
+    if space.kind == "box":
+        if rows.shape[1:] != space.shape:
+            raise ValueError(f"an observation of shape {array.shape} is neither {space.text} nor a batch of it")
         return np.array(rows, dtype=np.float32).reshape(len(rows), space.flat_dim), batched
     flat = [flatten_observation(space, row) for row in rows]
     return np.stack(flat) if flat else np.empty((0, space.flat_dim), np.float32), batched

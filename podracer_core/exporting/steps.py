@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from podracer_core.checkpoint import ACTIVATIONS, LAYER_NORM_EPSILON, OBS_CLIP, PLAYERS, Agent
 from podracer_core.encoder import NumpyEncoder
 from podracer_core.envs.image import Image
 from podracer_core.errors import ExportError
+from podracer_core.player import ACTIVATIONS, LAYER_NORM_EPSILON, OBS_CLIP, PLAYERS, Agent
 
 Array = npt.NDArray[Any]
 

@@ -4,9 +4,10 @@ import shutil
 import time
 from typing import TextIO
 
-from podracer_core.local.records import PodStatus, TournamentStatus
+from podracer_core.local.records import AgentRecord, EnsembleRecord, PodStatus, TournamentStatus
 from podracer_core.local.tournament import LocalTournament
 from podracer_core.tournament import sentences
+from podracer_core.tournament.ensembles import placed
 from podracer_core.tournament.stopping import budget_progress
 
 REDRAW_SECONDS = 0.5
@@ -78,17 +79,29 @@ def _heading(tournament: LocalTournament) -> list[str]:
 
 
 def _leaderboard(tournament: LocalTournament) -> list[str]:
-    rows = tournament.record.leaderboard
+    """Agents by rank, and where their scores belong the ensembles, which have none."""
+    rows, agents = tournament.record.leaderboard, tournament.agents
     lines = [f"{'rank':>4}  {'agent':8} {'score':>20}  {'beats next':>10}  {'algorithm':9} from"]
+    ranked = []
     for rank, row in enumerate(rows[:MOST_ROWS], start=1):
-        agent = tournament.agents[row.agent]
+        agent = agents[row.agent]
         sure = "" if row.beats_next is None else sentences.certainty(row.beats_next)
-        score = sentences.score(agent.entry.score, agent.score_low, agent.score_high)
-        origin = " and ".join(tournament.agents[index].name for index in agent.parents) or "fresh"
-        lines.append(f"{rank:>4}  {agent.name:8} {score:>20}  {sure:>10}  {agent.algorithm:9} {origin}")
+        origin = sentences.listed([agents[index].name for index in agent.parents]) or "fresh"
+        ranked.append((agent.entry.score, _row(str(rank), agent, sure, agent.algorithm, origin)))
+    made = [
+        (one.score, _row("–", one, "", "ensemble", sentences.listed([agents[index].name for index in one.members])))
+        for one in tournament.home.ensembles.values()
+    ]
+    lines += [line for _, line in placed(ranked, made, lambda part: part[0])]
     if len(rows) > MOST_ROWS:
         lines.append(f"      and {len(rows) - MOST_ROWS} more")
     return lines if rows else ["The leaderboard is empty until the first pod has finished."]
+
+
+def _row(rank: str, one: AgentRecord | EnsembleRecord, sure: str, algorithm: str, origin: str) -> str:
+    assert one.score is not None
+    score = sentences.score(one.score, one.score_low, one.score_high)
+    return f"{rank:>4}  {one.name:8} {score:>20}  {sure:>10}  {algorithm:9} {origin}"
 
 
 def _running(tournament: LocalTournament) -> list[str]:
@@ -102,4 +115,6 @@ def _running(tournament: LocalTournament) -> list[str]:
             )
             text = f"{progress.env_steps:>12,} env steps{episodic}"
         lines.append(f"  ▸ {agent.name:8} {text}")
+    if tournament.ensemble_share is not None:
+        lines.append(f"  ▸ ensemble {tournament.ensemble_share:>7.0%} evaluated")
     return lines

@@ -3,6 +3,7 @@
     spec.json               the specification, complete
     journal.jsonl           a line for every change; the last line about a thing is what it is now
     agents/INDEX/           agent.safetensors and state.pt as its pod wrote them, curve.jsonl, log.txt
+    ensembles/INDEX.safetensors
 
 The journal is only ever appended to and synced, so that a crash can cut off no more than its last line, which is
 then as if it had not happened. `manage.py tournament_import` reads the folder into the dashboard.
@@ -17,12 +18,24 @@ from typing import Any
 
 from podracer_core.errors import PodracerError
 from podracer_core.files import write_atomically
-from podracer_core.local.records import AgentRecord, EventRecord, Record, TournamentRecord, as_data
+from podracer_core.local.records import (
+    AgentRecord,
+    EnsembleRecord,
+    EventRecord,
+    Record,
+    TournamentRecord,
+    as_data,
+)
 from podracer_core.progress import Progress
 from podracer_core.spec import TournamentSpec
 
 CHECKPOINT, STATE, CURVE, LOG = "agent.safetensors", "state.pt", "curve.jsonl", "log.txt"
-_KINDS: dict[str, type[Record]] = {"agent": AgentRecord, "tournament": TournamentRecord, "event": EventRecord}
+_KINDS: dict[str, type[Record]] = {
+    "agent": AgentRecord,
+    "tournament": TournamentRecord,
+    "ensemble": EnsembleRecord,
+    "event": EventRecord,
+}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
@@ -31,11 +44,12 @@ class HomeError(PodracerError):
 
 
 class Home:
-    """agents: by index; tournament: None before the first line."""
+    """agents, ensembles: by index; tournament: None before the first line."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.agents: dict[int, AgentRecord] = {}
+        self.ensembles: dict[int, EnsembleRecord] = {}
         self.events: list[EventRecord] = []
         self.tournament: TournamentRecord | None = None
         self._journal: Any = None
@@ -56,6 +70,8 @@ class Home:
                 self.agents[agent.index] = agent
             elif kind == "tournament":
                 self.tournament = TournamentRecord.of(data)
+            elif kind == "ensemble":
+                self.ensembles[data["index"]] = EnsembleRecord(**data)
             else:
                 self.events.append(EventRecord(**data))
 
@@ -111,6 +127,8 @@ class Home:
             self._journal.write(line.encode() + b"\n")
             if isinstance(record, EventRecord):
                 self.events.append(record)
+            elif isinstance(record, EnsembleRecord):
+                self.ensembles[record.index] = record
         self._journal.flush()
         os.fsync(self._journal.fileno())
 
@@ -130,6 +148,9 @@ class Home:
     def checkpoint_file(self, index: int) -> Path | None:
         path = self.agent_folder(index) / CHECKPOINT
         return path if path.exists() else None
+
+    def ensemble_file(self, index: int) -> Path:
+        return self.folder / "ensembles" / f"{index}.safetensors"
 
     def add_points(self, index: int, points: list[Progress]) -> None:
         rows = [[p.env_steps, p.seconds, p.episodic_return, p.losses] for p in points]

@@ -1,6 +1,7 @@
 """What a tournament without a server knows: plain data, ready for strict JSON. No torch."""
 
 import math
+import time
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -135,6 +136,29 @@ class TournamentRecord:
 
 
 @dataclass(slots=True)
+class EnsembleRecord:
+    """Several agents as one policy. members: indices, the best first; made_at: Unix time"""
+
+    index: int
+    name: str
+    members: list[int]
+    seed: int
+    score: float
+    score_low: float
+    score_high: float
+    mean: float
+    iqm: float
+    returns: list[float]
+    made_at: float
+
+    @classmethod
+    def of_evaluation(cls, name: str, members: list[int], seed: int, evaluation: Evaluation) -> "EnsembleRecord":
+        """The first and only one, made now."""
+        numbers = {key: getattr(evaluation, key) for key in ("score", "score_low", "score_high", "mean", "iqm")}
+        return cls(0, name, members, seed, **numbers, returns=list(evaluation.returns), made_at=time.time())
+
+
+@dataclass(slots=True)
 class EventRecord:
     """Something that happened, in a sentence. at: Unix time; agent: index."""
 
@@ -144,6 +168,6 @@ class EventRecord:
     agent: int | None = None
 
 
-Record = AgentRecord | TournamentRecord | EventRecord
+Record = AgentRecord | TournamentRecord | EnsembleRecord | EventRecord
 
 as_data = asdict

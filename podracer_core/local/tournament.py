@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from podracer_core.local import board, population
+from podracer_core.local import board, ensemble, population
 from podracer_core.local.home import STATE, Home
 from podracer_core.local.records import (
     ACTIVE,
@@ -58,6 +58,7 @@ class LocalTournament:
         self.agents = self.home.agents
         self.record = self.home.tournament or TournamentRecord(started_at=time.time())
         self.latest: dict[int, Progress] = {}  # of the pods in training, by agent
+        self.ensemble_share: float | None = None  # of its episodes that are played, while an ensemble is made
         self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._num_slots = min(slots, spec.pool.size)
         self._slots: list[Slot] = []
@@ -110,6 +111,7 @@ class LocalTournament:
                 self._hear()
                 self._end_if_done()
             self._wind_down()
+            self._make_ensemble()
         finally:
             for slot in self._slots:
                 slot.close()
@@ -339,6 +341,25 @@ class LocalTournament:
         self._prune()
         self._watch(self)
 
+    def _make_ensemble(self) -> None:
+        """Once, of a tournament that has finished; what failed or was interrupted is tried again by the next run."""
+        wanted = self.spec.leaderboard.ensemble and not self.home.ensembles
+        if self.record.status is not TournamentStatus.FINISHED or not wanted or self._pausing:
+            return
+        try:
+            self._ensemble_progress(0.0)
+            self.home.write(*ensemble.ensemble_at_end(self.spec, self.home, self.record, self._ensemble_progress))
+        except _InterruptedError:
+            pass
+        self.ensemble_share = None
+        self._watch(self)
+
+    def _ensemble_progress(self, share: float) -> None:
+        if self._pausing:
+            raise _InterruptedError
+        self.ensemble_share = share
+        self._watch(self)
+
     # Events
 
     def _say(self, kind: str, text: str) -> None:
@@ -346,3 +367,7 @@ class LocalTournament:
 
     def _event(self, kind: str, text: str, agent: AgentRecord | None = None) -> EventRecord:
         return EventRecord(time.time(), kind, text, None if agent is None else agent.index)
+
+
+class _InterruptedError(Exception):
+    """Ctrl-C, while the ensemble is evaluated."""

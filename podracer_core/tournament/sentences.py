@@ -106,6 +106,25 @@ def confirmed(name: str, target: float, confirmation: Evaluation) -> tuple[str, 
     return "target_confirmed" if holds else "target_missed", text
 
 
+def ensemble_made(name: str, members: list[str], evaluation: Evaluation, best: float) -> str:
+    """What several agents are worth as one policy. members: the best first, which alone has `best`"""
+    span = f"{number(evaluation.score_low)} to {number(evaluation.score_high)}"
+    return (
+        f"{name}, an ensemble of {listed(members)}: {number(evaluation.score)} ({span}) over "
+        f"{evaluation.episodes} episodes; its best member alone has {number(best)}."
+    )
+
+
+def ensemble_failed(name: str, members: list[str], reason: str) -> str:
+    return f"{name}, an ensemble of {listed(members)}, could not be made: {reason}"
+
+
+def no_ensemble(standing: int) -> str:
+    """Why a tournament that should end with an ensemble has none."""
+    there = "one agent is" if standing == 1 else "no agent is"
+    return f"No ensemble was made: {there} on the leaderboard, and one needs at least two."
+
+
 def retried(name: str, worker: str, env_steps: int) -> str:
     start = f"from step {env_steps:,}" if env_steps else "from its start"
     return f"Pod {name} was lost with {worker or 'its worker'}; it goes on {start}."

@@ -28,11 +28,11 @@ def stop_reason(stop: StopSpec, standing: Standing) -> str | None:
     if stop.score is not None and confirmed is not None and confirmed >= stop.score:
         return f"The target score of {stop.score:g} was reached and confirmed at {confirmed:.5g}."
     if stop.pods is not None and standing.pods >= stop.pods:
-        return f"All {stop.pods:,} pods finished."
+        return "Its one pod finished." if stop.pods == 1 else f"All {stop.pods:,} pods finished."
     if stop.env_steps is not None and standing.env_steps >= stop.env_steps:
         return f"The budget of {stop.env_steps:,} env steps is used up."
     if stop.hours is not None and standing.seconds >= stop.hours * 3600:
-        return f"The time of {stop.hours:g} hours is used up."
+        return f"The time of {stop.hours:g} hour{'' if stop.hours == 1 else 's'} is used up."
     if stop.patience is not None and standing.since_best >= stop.patience:
         return f"No new best score in {stop.patience:,} pods."
     return None

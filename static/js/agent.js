@@ -1,5 +1,5 @@
-// An agent's page: its curve, and its evaluation episodes as dots.
-import { call, toast } from "./api.js";
+// An agent's page: its curve, and its evaluation episodes as dots. Of an ensemble, which has no curve, the rest.
+import { attempt, call, toast } from "./api.js";
 import { $, $$, h, json, s } from "./dom.js";
 import { CONFIG, coloured, fitted } from "./figure.js";
 import { number } from "./format.js";
@@ -71,7 +71,7 @@ function strip(returns) {
   s("text", { x: width, y: height - 2, "font-size": 12, fill: "var(--muted)", "text-anchor": "end" }, number(high)));
 }
 
-select.addEventListener("change", draw);
+select?.addEventListener("change", draw);
 for (const group of $$("[data-seg=from]")) {
   group.addEventListener("click", async (event) => {
     const chosen = event.target.closest("button");
@@ -123,9 +123,23 @@ document.addEventListener("htmx:afterSwap", ({ detail: { requestConfig, target }
   // The button that had the focus is gone.
   if (requestConfig.verb === "post") document.getElementById(target.id)?.focus({ preventScroll: true });
 });
-document.addEventListener("themechange", draw);
 $("[data-returns]")?.append(strip(agent.returns));
-draw();
+if (plot) {
+  document.addEventListener("themechange", draw);
+  draw();
+}
+
+// What an ensemble's page has beside these.
+const ensemble = `/api/tournaments/${agent.tournament}/ensembles/${agent.id}`;
+$("[data-retry]")?.addEventListener("click", async ({ target }) => {
+  target.disabled = true;
+  if (await attempt(() => call("POST", `${ensemble}/retry`))) location.reload();
+  target.disabled = false;
+});
+$("[data-remove]")?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  if (await attempt(() => call("DELETE", ensemble))) location.assign(`/tournaments/${agent.tournament}/`);
+});
 
 if (["RUNNING", "QUEUED"].includes(agent.status)) {
   setInterval(async () => {
@@ -134,7 +148,7 @@ if (["RUNNING", "QUEUED"].includes(agent.status)) {
       const now = await call("GET", `/api/agents/${agent.id}`);
       // Finished: score, episodes and checkpoint are there now.
       if (now.status !== agent.status) location.reload();
-      else await load();
+      else if (plot) await load();
     } catch {
       // The server is away; the next round tries again.
     }

@@ -2,6 +2,9 @@
 import { h, refill, s, setText } from "./dom.js";
 import { aligned, certainty, changes, number } from "./format.js";
 
+// Ensembles have no colour of a line of their own.
+const tone = (item) => (item.color === null ? "ens" : `c${item.color % 12}`);
+
 function change(item) {
   if (item.rank_change === null) return h("span", { class: "new", title: "new on the leaderboard" }, "new");
   if (item.rank_change > 0) return h("span", { class: "up", title: `up ${item.rank_change}` }, "▲");
@@ -32,7 +35,7 @@ function interval(item, axis, target) {
   const low = item.score_low ?? item.score;
   const high = item.score_high ?? item.score;
   const x = (value) => axis.at(value).toFixed(2);
-  return s("svg", { class: `iv c${item.color % 12}`, viewBox: "0 0 100 16", preserveAspectRatio: "none", role: "img",
+  return s("svg", { class: `iv ${tone(item)}`, viewBox: "0 0 100 16", preserveAspectRatio: "none", role: "img",
     "aria-label": `${number(low)} to ${number(high)}` },
   target !== null && s("line", { class: "goal", x1: x(target), x2: x(target), y1: 0, y2: 16 }),
   s("line", { class: "range", x1: Math.min(x(low), x(high) - 1), x2: x(high), y1: 8, y2: 8 }),
@@ -41,6 +44,7 @@ function interval(item, axis, target) {
 }
 
 function descent(item) {
+  if (item.rank === null) return h("div", { class: "sub" }, `of ${item.parent_names.join(" ")}`);
   const text = item.parent_names?.length ? `${item.strategy} of ${item.parent_names.join(" ")}` : item.strategy;
   const changed = changes(item.changes);
   return h("div", { class: "sub", title: changed || null }, text);
@@ -67,10 +71,15 @@ export class Board {
   }
 
   row(item, axis, target, moved) {
-    const classes = [item.rank === 1 && "champion", moved && (this.ranks.get(item.agent) ?? Infinity) > item.rank && "moved"];
-    return h("tr", { class: classes.filter(Boolean).join(" ") || null, "data-agent": item.agent },
-      h("td", { class: "rank" }, String(item.rank), change(item)),
-      h("td", {}, h("span", { class: `chip c${item.color % 12}`, "aria-hidden": "true" }),
+    const rose = !this.ranks.has(item.agent) || this.ranks.get(item.agent) > item.rank;
+    const classes = [item.rank === 1 && "champion", moved && rose && "moved"];
+    // Of an ensemble its members stand out.
+    const agents = item.rank === null ? item.parents : [item.agent];
+    return h("tr", { class: classes.filter(Boolean).join(" ") || null, "data-agents": agents.join(" ") },
+      item.rank === null
+        ? h("td", { class: "rank" }, h("abbr", { title: "an ensemble has no rank: the agents keep theirs" }, "–"))
+        : h("td", { class: "rank" }, String(item.rank), change(item)),
+      h("td", {}, h("span", { class: `chip ${tone(item)}`, "aria-hidden": "true" }),
         h("a", { class: "name", href: `/agents/${item.agent}/` }, item.name), " ", h("span", { class: "tag" }, item.algorithm), descent(item)),
       h("td", { class: "num score" }, aligned(item.score), h("div", { class: "sub" }, plusMinus(item))),
       h("td", { class: "ivcell" }, interval(item, axis, target)),

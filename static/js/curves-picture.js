@@ -91,13 +91,12 @@ export class Picture {
     for (const { line, style } of growing) this.painted.set(style.agent, line.x.length);
   }
 
-  // The line that stands out, over the others, which step back; null: none does.
+  // The lines that stand out, over the others, which step back; null: none do.
   paintTop(drawn) {
     for (const name of ["others", "growing", "board"]) this.canvases[name].classList.toggle("back", Boolean(drawn));
     this.paint("top", (ctx, taken) => {
-      if (!drawn?.line.end) return;
-      this.paintLines(ctx, [drawn], taken);
-      this.paintHead(ctx, drawn.line, drawn.style);
+      this.paintLines(ctx, drawn ?? [], taken);
+      for (const { line, style } of drawn ?? []) this.paintHead(ctx, line, style);
     });
   }
 

@@ -87,7 +87,7 @@ export class Pointer {
 
   show(found) {
     this.found = found;
-    highlight(found?.agent ?? null);
+    highlight(found ? [found.agent] : null);
     this.tip.hidden = !found;
     if (!found) return;
     const { axis } = this.curves.view;

@@ -170,7 +170,7 @@ export class Curves {
     } else {
       this.picture.paintGrowth(this.scene);
     }
-    if (this.highlighted) this.picture.paintTop(this.drawnOf(this.highlighted));
+    if (this.highlighted) this.paintHighlighted();
     this.tell(fresh);
   }
 
@@ -198,7 +198,7 @@ export class Curves {
     const drawn = (style) => ({ style, line: this.lines.line(style.agent) });
     return {
       view: this.view, zoom: this.zoom, zoomY: this.zoomY, group: this.group, target: this.store.tournament.target_score,
-      champion: this.store.leaderboard[0]?.color ?? 0,
+      champion: this.store.ranked[0]?.color ?? 0,
       others: back.map((agent) => drawn({ agent, color: this.picture.colors["--ghost"], width: 1 })),
       growing: growing.map(drawn),
       board: board.map(drawn),
@@ -206,12 +206,12 @@ export class Curves {
   }
 
   board() {
-    return this.store.leaderboard.toReversed().map(({ agent, color, rank }) => ({
+    return this.store.ranked.toReversed().map(({ agent, color, rank }) => ({
       agent, color: this.picture.colors[`--chip-${color % 12}`], width: rank === 1 ? 2.6 : 2 }));
   }
 
   running() {
-    const ranked = new Set(this.store.leaderboard.map((item) => item.agent));
+    const ranked = new Set(this.store.ranked.map((item) => item.agent));
     return this.store.running().filter((pod) => !ranked.has(pod.agent))
       .map(({ agent }) => ({ agent, color: this.picture.colors["--running"], width: 1.6 }));
   }
@@ -222,9 +222,13 @@ export class Curves {
     return { line: this.lines.line(agent), style: { agent, color: ranked?.color ?? this.picture.colors["--ink"], width: 3 } };
   }
 
-  highlight(agent) {
-    this.highlighted = agent;
-    if (!this.picture.at || document.hidden) return;
-    this.picture.paintTop(agent && this.store.curves.has(agent) ? this.drawnOf(agent) : null);
+  highlight(agents) {
+    this.highlighted = agents;
+    if (this.picture.at && !document.hidden) this.paintHighlighted();
+  }
+
+  paintHighlighted() {
+    const drawn = this.highlighted?.filter((agent) => this.store.curves.has(agent)).map((agent) => this.drawnOf(agent));
+    this.picture.paintTop(drawn?.length ? drawn : null);
   }
 }

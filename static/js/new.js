@@ -1,91 +1,57 @@
-// The form of a new tournament: defaults of the chosen environment, rows of the search space.
-import { $, $$, setText } from "./dom.js";
+// The form of a new tournament: what follows from the chosen environment and algorithms, and when it is sent.
+import { $, $$, h, setText } from "./dom.js";
+import { Check, errorsShow } from "./new_check.js";
+import { dropStart } from "./new_drop.js";
+import { galleryStart } from "./new_gallery.js";
+import { Rows } from "./new_rows.js";
 
 const form = $("[data-new]");
-const rows = $("[data-rows]");
-const template = $("template[data-row]");
 const about = $("[data-about]");
 const environment = form.elements.env_id;
 const algorithms = form.elements.algorithms;
+const chosen = () => [...algorithms.selectedOptions].map((option) => option.value);
+const rows = new Rows($("[data-rows]"), $("template[data-row]"), chosen);
+const check = new Check(form, rows);
 // Written into the form, so that a page that comes back with errors still knows what a person typed.
 const touched = new Set(form.elements.touched.value.split(" ").filter(Boolean));
 let known = environment.value.trim();
 let arriving = null;
 let held = false;
-let rowNumber = rows.children.length;
-let defaultRows = [];
 
 function touch(name) {
   touched.add(name);
   form.elements.touched.value = [...touched].join(" ");
 }
 
-function rowAdd(values = {}) {
-  const row = template.content.firstElementChild.cloneNode(true);
-  rowNumber += 1;
-  for (const field of $$("[aria-label]", row)) {
-    field.setAttribute("aria-label", field.getAttribute("aria-label").replace("new", rowNumber));
-  }
-  for (const [name, value] of Object.entries(values)) {
-    const field = $(`[name="space-${name}"]`, row);
-    if (field) field.value = value;
-  }
-  if (!values.algorithm) rowAlgorithmSet(row, chosen()[0]);
-  rowSuggest(row);
-  rows.append(row);
-  return row;
-}
-
-const chosen = () => [...algorithms.selectedOptions].map((option) => option.value);
-const rowAlgorithm = (row) => $("[name=space-algorithm]", row).value;
-
-function rowAlgorithmSet(row, name) {
-  if (name) $("[name=space-algorithm]", row).value = name;
-}
-
-// The names offered while one is typed are the algorithm's own.
-function rowSuggest(row) {
-  $("[name=space-name]", row).setAttribute("list", `hyperparameters-${rowAlgorithm(row)}`);
-}
-
-function problemShow(message) {
-  const field = environment.closest(".field");
-  field.classList.toggle("bad", Boolean(message));
-  for (const error of $$(".error", field)) error.remove();
-  if (!message) return;
-  const error = document.createElement("div");
-  error.className = "error";
-  error.id = "id_env_id-error";
-  error.textContent = message;
-  environment.after(error);
-}
-
 function defaultsFill(defaults) {
-  setText(about, `${environment.value}: ${defaults.about}`);
   for (const [name, value] of Object.entries(defaults.fields)) {
     if (!touched.has(name)) form.elements[name].value = value;
   }
   // A name that was only offered belongs to another environment; an empty one is named after the new.
   if (!touched.has("name")) form.elements.name.value = "";
-  if (!touched.has("space")) rows.replaceChildren();
-  rowsFollow();
+  if (!touched.has("space")) rows.clear();
+  rows.follow();
 }
 
-// The rows are those of the chosen algorithms: of one that leaves they go, of one that comes its defaults appear.
-function rowsFollow() {
-  const names = chosen();
-  for (const row of [...rows.children]) if (!names.includes(rowAlgorithm(row))) row.remove();
-  const present = new Set([...rows.children].map(rowAlgorithm));
-  for (const row of defaultRows) if (names.includes(row.algorithm) && !present.has(row.algorithm)) rowAdd(row);
+function chosenShow(id, answer) {
+  setText(about, answer.about ?? "");
+  setText($("[data-chosen-id]"), id);
+  const picture = answer.picture
+    ? h("img", { src: answer.picture, alt: "", width: 288, height: 192 })
+    : h("span", { class: "generic", "aria-hidden": "true" }, answer.initials ?? "?");
+  $("[data-chosen]").replaceChildren(picture);
 }
 
-// Only algorithms that can choose the environment's actions are offered; PPO always can.
-function algorithmsOffer(names) {
+// Only algorithms that can see and act in the environment can be chosen; the others say why not. PPO always can.
+function algorithmsOffer(misfits) {
   for (const option of algorithms.options) {
-    option.disabled = !names.includes(option.value);
+    const reason = misfits[option.value];
+    option.dataset.note ??= option.textContent;
+    setText(option, reason ? `${option.value} · ${reason}` : option.dataset.note);
+    option.disabled = Boolean(reason);
     if (option.disabled) option.selected = false;
   }
-  if (!chosen().length) algorithms.value = names[0];
+  if (!chosen().length) algorithms.value = Object.keys(misfits).find((name) => !misfits[name]);
 }
 
 async function environmentLook(fill) {
@@ -94,19 +60,16 @@ async function environmentLook(fill) {
   const response = await fetch(`${form.dataset.defaults}?env_id=${encodeURIComponent(id)}`);
   const answer = await response.json();
   if (id !== environment.value.trim()) return;
+  chosenShow(id, answer);
   if (answer.error) {
-    setText(about, "");
-    problemShow(answer.error);
+    errorsShow(environment, [answer.error]);
     return;
   }
-  defaultRows = answer.rows;
   algorithmsOffer(answer.algorithms);
-  if (fill) {
-    problemShow("");
-    defaultsFill(answer);
-  } else {
-    setText(about, `${id}: ${answer.about}`);
-  }
+  rows.know(answer.rows, answer.suggestions);
+  if (!fill) return;
+  errorsShow(environment, []);
+  defaultsFill(answer);
 }
 
 // Fetch the defaults of another environment; `arriving` is there for as long as they are not.
@@ -117,9 +80,11 @@ function environmentFollow() {
   const coming = environmentLook(true).catch(() => {
     if (coming !== arriving) return;
     known = null;
-    problemShow("Its defaults did not arrive; press the button again to fetch them.");
+    errorsShow(environment, ["Its defaults did not arrive; press the button again to fetch them."]);
   }).finally(() => {
-    if (coming === arriving) arriving = null;
+    if (coming !== arriving) return;
+    arriving = null;
+    if (known !== null) check.soon(0);
   });
   arriving = coming;
 }
@@ -136,11 +101,25 @@ async function submitHold(submitter) {
 form.addEventListener("input", (event) => {
   const name = event.target.name ?? "";
   touch(name.startsWith("space-") ? "space" : name);
+  // An environment's name is looked up once it is whole.
+  if (name !== "env_id" && name !== "card") check.soon();
+});
+form.addEventListener("change", (event) => {
+  if (event.target.name?.startsWith("space-")) check.soon();
 });
 environment.addEventListener("change", environmentFollow);
-algorithms.addEventListener("change", rowsFollow);
-rows.addEventListener("change", (event) => {
-  if (event.target.name === "space-algorithm") rowSuggest(event.target.closest("tr"));
+algorithms.addEventListener("change", () => {
+  rows.follow();
+  check.soon(0);
+});
+// A click takes one more or one less, with no key held.
+algorithms.addEventListener("mousedown", (event) => {
+  const option = event.target.closest("option");
+  if (!option || option.disabled) return;
+  event.preventDefault();
+  option.selected = !option.selected;
+  algorithms.focus({ preventScroll: true });
+  for (const kind of ["input", "change"]) algorithms.dispatchEvent(new Event(kind, { bubbles: true }));
 });
 form.addEventListener("submit", (event) => {
   environmentFollow();
@@ -148,17 +127,20 @@ form.addEventListener("submit", (event) => {
   event.preventDefault();
   submitHold(event.submitter);
 });
-document.addEventListener("click", (event) => {
+form.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
   if ("addRow" in button.dataset) {
     touch("space");
-    $("[name=space-name]", rowAdd()).focus();
+    $("[name=space-name]", rows.add()).focus();
   } else if ("removeRow" in button.dataset) {
     touch("space");
     button.closest("tr").remove();
     $("[data-add-row]").focus();
+    check.soon(0);
   }
 });
 
+galleryStart(environment, environmentFollow);
+dropStart();
 if (!$(".error", environment.closest(".field"))) environmentLook(false);

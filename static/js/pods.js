@@ -26,7 +26,7 @@ function retried({ losses }) {
 }
 
 function row(pod, color, paused) {
-  return h("tr", { class: pod.status, "data-agent": pod.agent },
+  return h("tr", { class: pod.status, "data-agents": pod.agent },
     h("td", {}, h("span", { class: `chip ${color === undefined ? "" : `c${color % 12}`}`, "aria-hidden": "true" }),
       h("a", { href: `/agents/${pod.agent}/` }, pod.agent_name), h("div", { class: "sub" }, `${pod.strategy}${retried(pod)}`)),
     h("td", {}, h("span", { class: `state ${pod.status}` }, h("b", {}, pod.status))),

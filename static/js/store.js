@@ -16,7 +16,7 @@ export class Store {
 
   replace(snapshot) {
     this.tournament = snapshot.tournament;
-    this.leaderboard = snapshot.leaderboard.items;
+    this.boardTake(snapshot.leaderboard);
     this.pods = new Map(snapshot.pods.items.map((pod) => [pod.id, pod]));
     this.runningPods = null;
     this.podOfAgent = new Map(snapshot.pods.items.map((pod) => [pod.agent, pod]));
@@ -50,7 +50,7 @@ export class Store {
         this.tournament = data;
         return ["tournament"];
       case "leaderboard":
-        this.leaderboard = data.items;
+        this.boardTake(data);
         this.championTake();
         return ["leaderboard", "curves", "tournament"];
       case "event":
@@ -63,6 +63,13 @@ export class Store {
       default:
         return [];
     }
+  }
+
+  // Ensembles stand among the agents and have no rank.
+  boardTake({ items, making = [] }) {
+    this.leaderboard = items;
+    this.ranked = items.filter((item) => item.rank !== null);
+    this.making = making;
   }
 
   podApply(pod) {
@@ -78,7 +85,7 @@ export class Store {
 
   // The head of the page follows the board and the pods at once, not only with the next status.
   championTake() {
-    const [best] = this.leaderboard;
+    const [best] = this.ranked;
     if (!best) return;
     const t = this.tournament;
     if (best.agent !== t.best_agent) t.sparkline = [...t.sparkline, best.score];

@@ -6,6 +6,7 @@ import { Pointer } from "./curves-pointer.js";
 import { toolsStart } from "./curves-tools.js";
 import { Curves } from "./curves.js";
 import { $, json, setText } from "./dom.js";
+import { Ensembles } from "./ensembles.js";
 import { Pods } from "./pods.js";
 import { LiveSocket } from "./socket.js";
 import { Store } from "./store.js";
@@ -23,6 +24,7 @@ const curves = new Curves($("[data-plot]"), store);
 toolsStart($("[data-curve-tools]"), curves);
 new Pointer(curves, (agent) => store.nameOf(agent));
 const board = new Board($("[data-board]"), $("[data-board-empty]"));
+const ensembles = new Ensembles($("[data-ensemble]"), $("[data-making]"), `/api/tournaments/${store.tournament.id}`);
 const pods = new Pods($("[data-pod-rows]"), $("[data-pods-empty]"), $("[data-pods-all]"));
 const events = new Events($("[data-events]"), $("[data-events-all]"));
 const banner = $("[data-connection]");
@@ -60,6 +62,7 @@ function show() {
   // Points alone change the tournament ten times a second, and nothing of the board.
   if (dirty.has("leaderboard") || boardOf !== `${status} ${target}`) board.render(store.leaderboard, store.tournament);
   boardOf = `${status} ${target}`;
+  if (dirty.has("leaderboard")) ensembles.render(store);
   if (["pods", "leaderboard", "tournament"].some((part) => dirty.has(part))) pods.render(store);
   if (dirty.has("events")) events.render(store.events);
   dirty.clear();

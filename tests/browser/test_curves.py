@@ -121,7 +121,7 @@ def test_zooming_asks_for_the_points_of_the_part_and_every_spike_is_there(shown:
 
 def test_pointing_at_an_agent_lets_it_stand_out_everywhere(shown: Page) -> None:
     agent, name = shown.evaluate("(({ agent, name }) => [agent, name])(podracer.curves.store.leaderboard[0])")
-    row = shown.get_by_role("table", name="Leaderboard").locator(f"tr[data-agent='{agent}']")
+    row = shown.get_by_role("table", name="Leaderboard").locator(f"tr[data-agents='{agent}']")
     plain = row.evaluate("row => getComputedStyle(row).backgroundColor")
     shown.mouse.move(*shown.evaluate(PLACE, agent))
     expect(shown.locator("[data-plot] .tip")).to_contain_text(name)
@@ -131,7 +131,7 @@ def test_pointing_at_an_agent_lets_it_stand_out_everywhere(shown: Page) -> None:
     training = shown.get_by_role("table", name="Pods").locator("tbody tr").first
     training.hover()
     expect(shown.locator("[data-plot] canvas.back")).to_have_count(3)
-    assert shown.evaluate("podracer.curves.highlighted") == training.get_attribute("data-agent")
+    assert shown.evaluate("podracer.curves.highlighted") == [training.get_attribute("data-agents")]
     shown.locator("[data-plot]").press("ArrowDown")
     expect(shown.get_by_role("status", name="Chosen line")).to_contain_text(name)
     shown.locator("[data-plot]").press("Enter")

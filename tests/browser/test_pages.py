@@ -4,6 +4,8 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
+from podracer_core import load_agent
+from podracer_core.playing import play_episodes
 from tests.browser.conftest import until
 from tests.stack import Stack, wait_for
 
@@ -243,3 +245,41 @@ def test_the_search_space_follows_the_chosen_algorithms(page: Page, stack: Stack
     expect(page.get_by_role("button", name="Start")).to_be_visible()
     spec = stack.api("GET", f"/tournaments/{page.url.rstrip('/').rpartition('/')[2]}")["spec"]
     assert [part["name"] for part in spec["algorithms"]] == ["dqn"]
+
+
+def test_an_ensemble_is_asked_for_appears_by_itself_plays_and_can_be_removed(
+    page: Page, stack: Stack, finished: str
+) -> None:
+    page.goto(f"/tournaments/{finished}/")
+    page.evaluate("window.notReloaded = true")
+    board, size = page.get_by_role("table", name="Leaderboard"), page.get_by_label("Agents of the ensemble")
+    assert size.locator("option").all_text_contents() == ["2", "3"]
+    size.select_option("2")
+    page.get_by_role("button", name="Make an ensemble").click()
+    row = board.get_by_role("row").filter(has=page.get_by_role("link", name="ens-1"))
+    expect(row).to_be_visible(timeout=60_000)
+    expect(row.locator(".tag")).to_have_text("ensemble")
+    expect(page.locator("[data-making] li")).to_have_count(0)
+    assert [text[0] for text in sorted(board.locator("td.rank").all_text_contents())] == ["1", "2", "3", "–"]
+    page.get_by_role("button", name="Make an ensemble").click()
+    expect(page.get_by_text("ens-1 is of these agents already.")).to_be_visible()
+    assert page.evaluate("window.notReloaded") is True
+
+    page.get_by_role("link", name="ens-1").first.click()
+    expect(page.get_by_role("status", name="Ensemble status")).to_have_text("FINISHED")
+    assert page.get_by_role("table", name="Members").get_by_role("link").count() == 2
+    assert page.locator("[data-returns] circle").count() == 64
+    page.set_viewport_size({"width": 360, "height": 780})
+    until(page, "document.documentElement.scrollWidth === 360")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download checkpoint").click()
+    agent = load_agent(download.value.path())
+    items = stack.api("GET", f"/tournaments/{finished}/leaderboard")["items"]
+    (item,) = [item for item in items if item["kind"] == "ensemble"]
+    assert agent.metadata["score"]["score"] == item["score"]
+    assert play_episodes(agent, 1, seed=1)[0].length > 0
+    page.get_by_label("More actions").click()
+    page.get_by_role("button", name="Remove").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(page.get_by_role("heading", name="quick one")).to_be_visible()
+    expect(board.get_by_role("link", name="ens-1")).to_have_count(0)

@@ -24,6 +24,15 @@ ROW = """async ([status, pod]) => {
   return body.textContent;
 }"""
 
+ENSEMBLES = """async ([items, making]) => {
+  const { Ensembles } = await import("/static/js/ensembles.js");
+  const [form, list] = [document.createElement("form"), document.createElement("ul")];
+  form.dataset.most = "64";
+  form.append(document.createElement("select"), document.createElement("button"));
+  new Ensembles(form, list, "/api/tournaments/1").render({ ranked: items, making });
+  return [form.hidden, list.textContent, list.querySelectorAll("button").length];
+}"""
+
 
 def goal(page: Page, best: float | None, history: list[float], target: float | None = 475, **stop: float) -> Any:
     page.goto("/")
@@ -90,3 +99,13 @@ def test_a_pod_says_how_often_it_was_retried_and_nothing_of_pauses(page: Page) -
 def test_a_queued_pod_of_a_paused_tournament_waits_for_nothing(page: Page) -> None:
     assert "waits for a CPU slot" in row(page, "RUNNING")
     assert row(page, "PAUSED").endswith("paused")
+
+
+def test_one_that_failed_shows_its_reason_and_a_lone_agent_offers_none(page: Page) -> None:
+    page.goto("/")
+    failed = {"agent": "5", "name": "ens-1", "status": "FAILED", "reason": "No Hopper.", "members": [{"name": "k7f2"}]}
+    hidden, text, buttons = page.evaluate(ENSEMBLES, [[{}], [failed]])
+    assert (hidden, buttons) == (True, 2)
+    assert text == "ens-1of k7f2Try againRemoveNo Hopper."
+    waiting = page.evaluate(ENSEMBLES, [[{}, {}], [{**failed, "status": "QUEUED", "reason": ""}]])
+    assert waiting == [False, "ens-1of k7f2Waiting for a worker", 0]

@@ -17,11 +17,12 @@ from podracer_core import load_agent
 from podracer_core.agent_metadata import agent_metadata
 from podracer_core.agents.ppo import PPO
 from podracer_core.agents.training_state import load_state, save_state
-from podracer_core.checkpoint import METADATA_KEYS, Agent, save_agent
+from podracer_core.checkpoint import METADATA_KEYS, save_agent
 from podracer_core.envs.spaces import SpaceInfo, box, describe_space, discrete
 from podracer_core.envs.vector_env import make_vector_env
 from podracer_core.errors import CheckpointError
 from podracer_core.hyperparameters import complete
+from podracer_core.player import Agent
 from tests.core.making import make_plan
 
 

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podracer_core.__main__ import main
-from podracer_core.checkpoint import Agent, load_agent
+from podracer_core.checkpoint import load_agent
 from podracer_core.ensemble import Ensemble, make_ensemble, save_ensemble
 from podracer_core.envs.spaces import SpaceInfo, box, discrete
 from podracer_core.errors import CheckpointError, ExportError
 from podracer_core.export import make_export
+from podracer_core.player import Agent
 
 OBS = box([-1.0], [1.0])
 

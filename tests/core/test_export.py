@@ -16,13 +16,14 @@ from podracer_core import export
 from podracer_core.agent_metadata import agent_metadata
 from podracer_core.agents.convolution import Encoder, encoder_features, encoder_parameter_count, layers_of
 from podracer_core.agents.learners import LEARNERS
-from podracer_core.checkpoint import PLAYERS, Agent, save_agent
+from podracer_core.checkpoint import save_agent
 from podracer_core.envs.spaces import SpaceInfo, box, discrete, flatten_observations
 from podracer_core.envs.vector_env import make_vector_env
 from podracer_core.errors import ExportError
 from podracer_core.exporting import onnx_graph, torch_module
 from podracer_core.exporting.torch_module import torchscript
 from podracer_core.hyperparameters import ACTION_KINDS, complete
+from podracer_core.player import PLAYERS, Agent
 from tests.core.making import make_plan
 
 ACTIVATIONS = ["tanh", "relu", "elu", "silu"]

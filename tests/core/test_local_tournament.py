@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 
 import podracer_core
+from podracer_core.commands.tournament import summary
+from podracer_core.local.display import picture
 from podracer_core.local.home import Home, HomeError
 from podracer_core.local.records import EventRecord, PodStatus, TournamentStatus
 from podracer_core.local.tournament import LocalTournament
+from podracer_core.playing import play_episodes
 from podracer_core.spec import TournamentSpec
 from podracer_core.spec_parse import spec_parse
 from podracer_core.tournament.leaderboard import ranked
@@ -29,7 +32,7 @@ def make_spec(pods: int = 4, **changes: Any) -> TournamentSpec:
         "name": "local",
         "env_id": "CartPole-v1",
         "round": {"env_steps": 2_000},
-        "leaderboard": {"size": 3, "eval_episodes": 4},
+        "leaderboard": {"size": 3, "eval_episodes": 4, "ensemble": 2},
         "stop": {"pods": pods},
     }
     return spec_parse(spec | changes)
@@ -63,12 +66,38 @@ def test_its_winner_plays(finished: LocalTournament) -> None:
     assert podracer_core.load_agent(checkpoint).act([0.0, 0.0, 0.0, 0.0]) in (0, 1)
 
 
+def test_it_ends_with_the_ensemble_that_its_specification_asks_for(finished: LocalTournament) -> None:
+    (ensemble,) = finished.home.ensembles.values()
+    best = [row.agent for row in finished.record.leaderboard[:2]]
+    assert (ensemble.name, ensemble.members) == ("ens-1", best)
+    agent = podracer_core.load_agent(finished.home.ensemble_file(0))
+    assert ensemble.returns == [one.episodic_return for one in play_episodes(agent, 8, ensemble.seed)]
+    assert finished.home.events[-1].text.startswith("ens-1, an ensemble of ")
+    assert any(line.startswith("   –  ens-1") for line in picture(finished))
+    (shown,) = summary(finished)["ensembles"]
+    assert (shown["score"], shown["episodes"]) == (ensemble.score, 8)
+
+
+def test_an_ensemble_that_was_interrupted_is_made_by_the_next_run(tmp_path: Path) -> None:
+    def interrupt(tournament: LocalTournament) -> None:
+        if tournament.ensemble_share:
+            tournament.pause()
+
+    spec = make_spec(pods=2, round={"env_steps": 512})
+    interrupted = run(spec, tmp_path, watch=interrupt)
+    assert (interrupted.record.status, interrupted.home.ensembles) == (TournamentStatus.FINISHED, {})
+    assert run(spec, tmp_path).home.ensembles[0].returns
+    again = run(spec, tmp_path)
+    assert [event.kind for event in again.home.events].count("ensemble_made") == 1
+
+
 def test_everything_is_read_back_from_its_folder(finished: LocalTournament) -> None:
     again = Home(finished.home.folder)
     again.read()
     assert again.spec == finished.spec
     assert again.agents == finished.agents
     assert again.tournament == finished.record
+    assert again.ensembles == finished.home.ensembles
     assert again.events == finished.home.events
     for agent in again.agents.values():
         steps = [point[0] for point in again.curve(agent.index)]

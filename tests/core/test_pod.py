@@ -186,18 +186,20 @@ def test_the_best_of_several_agents_is_kept_with_a_score_from_fresh_episodes(tmp
     pod = Pod(make_plan(tmp_path, env_steps=256, target_score=475.0))
     seeds = []
 
-    def evaluate(episodes: int) -> Any:
-        evaluation = real(episodes)
+    def evaluate(*arguments: Any) -> Any:
+        evaluation = real(*arguments)
         seeds.append(evaluation.returns)
         return evaluation
 
-    real, pod._evaluate = pod._evaluate, evaluate  # type: ignore[method-assign]
     run = pod.run()
     next(run)
+    scorer = pod._scorer
+    assert scorer is not None
+    real, scorer._evaluate = scorer._evaluate, evaluate  # type: ignore[method-assign]
     best = pod.learner.learned()
     best["parameters"] = best["parameters"].clone()
     best["parameters"][-1] += 1.0
-    pod._best = (1000.0, best)
+    scorer._best = (1000.0, best)
     (result,) = [message for message in run if isinstance(message, PodResult)]
     assert len(seeds) == 2
     assert result.evaluation is not None

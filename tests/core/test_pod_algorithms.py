@@ -9,9 +9,10 @@ import torch
 
 from podracer_core.agents.learners import LEARNERS
 from podracer_core.agents.training_state import load_state
-from podracer_core.checkpoint import PLAYERS, load_agent
+from podracer_core.checkpoint import load_agent
 from podracer_core.envs.catalogue import CATALOGUE
 from podracer_core.hyperparameters import ACTION_KINDS, ALGORITHMS, complete
+from podracer_core.player import PLAYERS
 from podracer_core.pod import Pod
 from podracer_core.progress import Directive, Outcome, PodResult, Progress
 from podracer_core.spec import PodPlan

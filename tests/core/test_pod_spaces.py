@@ -15,7 +15,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from podracer_core.agents.learner import Learner
-from podracer_core.checkpoint import Agent, load_agent
+from podracer_core.checkpoint import load_agent
 from podracer_core.envs import probe
 from podracer_core.envs.actions import NativeActions
 from podracer_core.envs.catalogue import CATALOGUE, ActionKind
@@ -23,6 +23,7 @@ from podracer_core.envs.known import environment_check
 from podracer_core.envs.registered import describe, start
 from podracer_core.envs.spaces import flatten_observation, make_single
 from podracer_core.hyperparameters import ACTION_KINDS, ALGORITHMS, algorithm_problem, batch_problem, complete
+from podracer_core.player import Agent
 from podracer_core.pod import Pod
 from podracer_core.progress import Outcome, PodResult, Progress
 from podracer_core.spec import PodPlan

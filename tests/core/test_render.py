@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
-from podracer_core.checkpoint import Agent, save_agent
+from podracer_core.checkpoint import save_agent
 from podracer_core.envs.registered import describe, registered_spec, start
 from podracer_core.errors import EnvError, RenderError
+from podracer_core.player import Agent
 from podracer_core.playing import Episode, play_episodes
 from podracer_core.render import choose_episode, render_episode
 

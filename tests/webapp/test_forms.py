@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podracer_core.spec_parse import spec_parse, spec_parse_toml
-from webapp.tournaments import forms
+from webapp.tournaments import forms, forms_typed
 from webapp.tournaments.presets import PRESETS
 from webapp.tournaments.spec_file import spec_toml
 
@@ -175,14 +175,14 @@ def test_minibatches_beyond_the_batch_are_refused() -> None:
     ],
 )
 def test_numbers_are_read_as_people_write_them(text: str, value: object) -> None:
-    read = forms.number_typed(text)
+    read = forms_typed.number_typed(text)
     assert read == value
     assert type(read) is type(value)
 
 
 @given(st.integers(-(10**15), 10**15) | st.floats(allow_nan=False, allow_infinity=False, width=32))
 def test_a_number_that_is_shown_is_read_back(value: float) -> None:
-    assert forms.number_typed(forms.number_text(value)) == value
+    assert forms_typed.number_typed(forms_typed.number_text(value)) == value
 
 
 @given(st.text(max_size=50), st.text(max_size=50))

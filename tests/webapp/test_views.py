@@ -11,9 +11,8 @@ from podracer_core.envs.catalogue import CatalogueEntry
 from podracer_core.envs.spaces import SpaceInfo, discrete
 from podracer_core.spec_parse import spec_parse, spec_parse_toml
 from tests.webapp.test_forms import typed
-from webapp.tournaments import services
+from webapp.tournaments import environment_cards, services
 from webapp.tournaments.models import Agent, Pod, Tournament
-from webapp.tournaments.views import environment_about
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +53,7 @@ def agent(tournament: Tournament, **values: Any) -> Agent:
 def test_an_empty_list_says_how_to_begin(owner: Client) -> None:
     page = owner.get("/").content.decode()
     assert "New tournament" in page
-    assert "Start with CartPole" in page
+    assert 'action="/tournaments/new/presets/cartpole-sprint/"' in page
 
 
 def test_the_list_shows_cards_and_escapes_names(owner: Client, user: User) -> None:
@@ -174,13 +173,14 @@ def test_defaults_of_an_environment(owner: Client) -> None:
 def test_an_environment_of_images_offers_the_algorithms_that_see_them(owner: Client) -> None:
     answer = owner.get("/tournaments/new/environment/?env_id=ALE/Pong-v5").json()
     assert "images of 84 x 84 pixels in, 6 actions" in answer["about"]
-    assert answer["algorithms"] == ["ppo", "a2c", "dqn"]
+    assert [name for name, misfit in answer["algorithms"].items() if not misfit] == ["ppo", "a2c", "dqn"]
+    assert answer["algorithms"]["sac"] == "cannot see images"
 
 
 def test_an_environment_s_choices_are_told_in_its_sentence() -> None:
     spaces = {"observation_space": discrete(4), "action_space": SpaceInfo(kind="multidiscrete", nvec=(2, 3))}
     entry = CatalogueEntry(id="Harbour-v0", kind="harbour", max_episode_steps=None, solved_score=None, **spaces)
-    assert environment_about(entry).startswith("4 numbers in, 2 choices at once, ")
+    assert environment_cards.about(entry).startswith("4 numbers in, 2 choices at once, ")
 
 
 def test_the_page_of_a_tournament_has_what_people_look_for(owner: Client, user: User) -> None:

@@ -17,14 +17,16 @@ from django.core.files.storage import default_storage
 from django.db import connections
 from django.test import Client
 
-from podracer_core.checkpoint import save_agent
+from podracer_core.checkpoint import load_agent, save_agent
+from podracer_core.ensemble import Ensemble
 from podracer_core.envs.catalogue import CATALOGUE
 from podracer_core.exporting.torch_module import torchscript
+from podracer_core.playing import play_episodes
 from tests.stack import wait_for
 from tests.webapp.tournaments import making
-from webapp.tournaments import artefacts, services, storage
+from webapp.tournaments import artefacts, ensembles, services, storage
 from webapp.tournaments.endings import StoredFiles
-from webapp.tournaments.models import Agent, Artefact
+from webapp.tournaments.models import Agent, Artefact, Tournament
 from workers.artefacts import ArtefactMaker
 
 Started = Callable[[], threading.Thread]
@@ -48,10 +50,15 @@ def agent(maker: ArtefactMaker, tmp_path: Path) -> Agent:
 
 def agent_of(env_id: str, folder: Path) -> Agent:
     making.tournament(env_id=env_id)
+    return finished(env_id, folder)
+
+
+def finished(env_id: str, folder: Path, *, score: float = 100.0, towards: float = 1.0) -> Agent:
+    """The agent of the next pod: it pushes against the fall, or with it."""
     claimed = making.claim()
     entry, path = CATALOGUE[env_id], folder / "agent.safetensors"
     weight = np.zeros((entry.action_dim, entry.observation_dim), np.float32)
-    weight[-1] = 1.0
+    weight[-1] = towards
     metadata = {
         "env_id": env_id,
         "spaces": {
@@ -67,7 +74,7 @@ def agent_of(env_id: str, folder: Path) -> Agent:
     save_agent(path, {"actor.0.weight": weight, "actor.0.bias": np.zeros(entry.action_dim, np.float32)}, metadata)
     name = storage.agent_file(claimed.tournament_id, claimed.agent_id, "checkpoint.safetensors")
     digest = storage.store(path, name)
-    making.finish(claimed, files=StoredFiles(name, digest, path.stat().st_size))
+    making.finish(claimed, making.result(score), StoredFiles(name, digest, path.stat().st_size))
     return Agent.objects.get(pk=claimed.agent_id)
 
 
@@ -211,3 +218,57 @@ def test_a_damaged_checkpoint_is_a_reason(maker: ArtefactMaker, agent: Agent) ->
     maker.work()
     assert only().status == "FAILED"
     assert "is not a .safetensors file that Podracer wrote" in only().reason
+
+
+def board_of_three(folder: Path) -> Tournament:
+    """Two agents that push against the fall and one that pushes with it."""
+    tournament = making.tournament(
+        leaderboard={"eval_episodes": 5, "max_per_ancestor": 1}, generator={"strategies": {"fresh": 1}}
+    )
+    for score, towards in ((120, 1.0), (110, 2.0), (90, -1.0)):
+        finished("CartPole-v1", folder, score=score, towards=towards)
+    return tournament
+
+
+def test_an_ensemble_is_stored_scored_plays_and_is_filmed(maker: ArtefactMaker, tmp_path: Path) -> None:
+    tournament = board_of_three(tmp_path)
+    ensembles.ensemble_request(tournament_id=tournament.pk, size=3)
+    assert maker.work() == 1
+    assert only().status == "FINISHED", only().reason
+    row = Agent.every.get(kind="ensemble")
+    path = Path(default_storage.path(row.checkpoint_file))
+    assert (storage.file_sha256(path), path.stat().st_size) == (row.checkpoint_sha256, row.checkpoint_size)
+    client = Client()
+    client.force_login(User.objects.get())
+    answer = client.get(f"/api/agents/{row.pk}/checkpoint")
+    downloaded = tmp_path / "downloaded.safetensors"
+    downloaded.write_bytes(b"".join(answer.streaming_content))
+    agent = load_agent(downloaded)
+    assert isinstance(agent, Ensemble)
+    assert agent.metadata["lineage"] == {
+        "tournament": tournament.name,
+        "agent": "ens-1",
+        "parents": [entry.agent.name for entry in tournament.leaderboard.select_related("agent")],
+        "strategy": "ensemble",
+    }
+    # Two of three push against the fall, and are followed.
+    assert agent.act([0.0, 0.0, 0.0, 1.0]) == 1
+    assert agent.act([0.0, 0.0, 0.0, -1.0]) == 0
+    played = [one.episodic_return for one in play_episodes(agent, 10, row.seed)]
+    assert row.returns == played, "five episodes twice, as its members had"
+    assert row.score == agent.metadata["score"]["score"] == np.mean(played)
+    ask(row, "best")
+    maker.work()
+    video = row.artefacts.get(kind="replay")
+    assert video.status == "FINISHED", video.reason
+    assert list((tmp_path / "pods").iterdir()) == []
+
+
+def test_a_member_that_storage_has_lost_is_a_reason(maker: ArtefactMaker, tmp_path: Path) -> None:
+    tournament = board_of_three(tmp_path)
+    ensembles.ensemble_request(tournament_id=tournament.pk, size=2)
+    lost = Agent.objects.get(score=110)
+    default_storage.delete(lost.checkpoint_file)
+    maker.work()
+    assert (only().status, only().reason) == ("FAILED", f"The checkpoint of {lost.name} is no longer in storage.")
+    assert tournament.events.filter(kind="ensemble_failed").exists()

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from webapp.tournaments.models import Agent, Artefact, Event, Pod, Tournament, Worker
@@ -31,9 +32,13 @@ class TournamentAdmin(LookOnly):
 
 @admin.register(Agent)
 class AgentAdmin(LookOnly):
-    list_display = ("name", "tournament", "algorithm", "strategy", "score")
+    list_display = ("name", "kind", "tournament", "algorithm", "strategy", "score")
+    list_filter = ("kind",)
     list_select_related = ("tournament",)
     search_fields = ("name",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
+        return Agent.every.all()
 
 
 @admin.register(Pod)

@@ -18,21 +18,21 @@ DETAILS = {
 
 def artefact_list(agent_id: int, kind: str, *, limit: int = 100, offset: int = 0) -> Page:
     """What was asked for of an agent's exports or replays. Raises Agent.DoesNotExist."""
-    agent = Agent.objects.select_related("tournament").get(pk=agent_id)
+    agent = Agent.every.select_related("tournament").get(pk=agent_id)
     rows = agent.artefacts.filter(kind=kind).order_by("name")
     return {"items": [_item(agent, row) for row in rows[offset : offset + limit]], "count": rows.count()}
 
 
 def artefact_get(agent_id: int, kind: str, name: str) -> Item | None:
     """One of them, None where it was never asked for. Raises Agent.DoesNotExist."""
-    agent = Agent.objects.select_related("tournament").get(pk=agent_id)
+    agent = Agent.every.select_related("tournament").get(pk=agent_id)
     row = agent.artefacts.filter(kind=kind, name=name).first()
     return _item(agent, row) if row else None
 
 
 def artefact_file(agent_id: int, kind: str, name: str, *, poster: bool = False) -> dict[str, Any] | None:
     """What a download needs, with its `storage_name`; None where it is not there. Raises Agent.DoesNotExist."""
-    agent = Agent.objects.select_related("tournament").get(pk=agent_id)
+    agent = Agent.every.select_related("tournament").get(pk=agent_id)
     row = agent.artefacts.filter(kind=kind, name=name, status=Artefact.Status.FINISHED).first()
     if row is None or (poster and not row.poster_file):
         return None

@@ -1,5 +1,7 @@
 """Exports and replays: asked for by people, claimed and made by workers, given up when nobody is heard of.
 
+Ensembles are claimed and renewed here as well; ensembles.py asks for them and takes what they end with.
+
 Writes of a running artefact carry (artefact, attempt) and are refused with ArtefactLostError once another attempt or
 an end has come in between. Leases count in database time.
 """
@@ -12,7 +14,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from podracer_core.errors import SpecError
-from webapp.tournaments import clock, dispatch, storage
+from webapp.tournaments import clock, dispatch, events, lineage, storage
 from webapp.tournaments.errors import ArtefactLostError, TournamentError
 from webapp.tournaments.models import Agent, Artefact, Worker
 
@@ -30,7 +32,11 @@ WORKER_SILENCE = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class ArtefactClaim:
-    """An artefact that a worker has claimed. checkpoint_file: a storage name"""
+    """An artefact that a worker has claimed.
+
+    checkpoint_files: storage names, of the agent's checkpoint or of those of an ensemble's members, the best first
+    job: what the maker of an ensemble is told beside these
+    """
 
     artefact_id: int
     attempt: int
@@ -38,7 +44,8 @@ class ArtefactClaim:
     agent_id: int
     kind: str
     name: str
-    checkpoint_file: str
+    checkpoint_files: tuple[str, ...]
+    job: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,9 @@ def artefact_request(*, agent_id: int, kind: str, name: str) -> None:
     if name not in names:
         field = "format" if kind == Artefact.Kind.EXPORT else "episode"
         raise SpecError([(field, f"there is no {name!r}; there are {', '.join(names)}")])
-    agent = Agent.objects.get(pk=agent_id)
+    agent = Agent.every.get(pk=agent_id)
+    if agent.kind == Agent.Kind.ENSEMBLE:
+        _ensemble_check(agent, kind)
     if not agent.checkpoint_file:
         raise TournamentError(f"Agent {agent.name} has no checkpoint: its pod has not ended, or it ended without one.")
     with transaction.atomic():
@@ -73,6 +82,14 @@ def artefact_request(*, agent_id: int, kind: str, name: str) -> None:
         artefact.requested_at, artefact.finished_at = clock.database_now(), None
         artefact.save()
         dispatch.ring_artefacts()
+
+
+def _ensemble_check(agent: Agent, kind: str) -> None:
+    """Raises TournamentError for what cannot be made of an ensemble, or not yet."""
+    if kind == Artefact.Kind.EXPORT:
+        raise TournamentError(f"{agent.name} is an ensemble and cannot be exported; each of its members can.")
+    if not agent.checkpoint_file:
+        raise TournamentError(f"{agent.name} has no checkpoint: it is not made yet, or could not be.")
 
 
 def _again(artefact: Artefact) -> bool:
@@ -98,10 +115,12 @@ def artefact_claim(*, worker: str) -> ArtefactClaim | None:
         Artefact.objects.filter(pk=artefact.pk).update(
             status=Status.RUNNING, attempt=attempt, worker=worker, lease_until=Now() + LEASE, progress=0.0
         )
-    agent = artefact.agent
-    return ArtefactClaim(
-        artefact.pk, attempt, agent.tournament_id, agent.pk, artefact.kind, artefact.name, agent.checkpoint_file
-    )
+    agent, sources, job = artefact.agent, [artefact.agent], {}
+    if artefact.kind == Artefact.Kind.ENSEMBLE:
+        sources, job = lineage.members(agent), artefact.details
+        events.publish(agent.tournament_id, "leaderboard")
+    files = tuple(source.checkpoint_file for source in sources)
+    return ArtefactClaim(artefact.pk, attempt, agent.tournament_id, agent.pk, artefact.kind, artefact.name, files, job)
 
 
 def artefact_renew(*, claim: ArtefactClaim, progress: float) -> None:
@@ -143,8 +162,9 @@ def _write(claim: ArtefactClaim, **values: Any) -> None:
 
 
 def sweep() -> None:
-    """Give up what nobody makes any more or ever will, and ring for what waits."""
-    lost = Artefact.objects.filter(status=Status.RUNNING, lease_until__lt=Now())
+    """Give up what nobody makes any more or ever will, and ring for what waits. Ensembles are not given up here."""
+    asked = Artefact.objects.exclude(kind=Artefact.Kind.ENSEMBLE)
+    lost = asked.filter(status=Status.RUNNING, lease_until__lt=Now())
     for worker in set(lost.values_list("worker", flat=True)):
         reason = f"Nothing was heard of its worker, {worker}, for {LEASE.seconds} seconds."
         lost.filter(worker=worker).update(status=Status.FAILED, lease_until=None, reason=reason, finished_at=Now())
@@ -155,7 +175,8 @@ def sweep() -> None:
         dispatch.ring_artefacts()
         return
     reason = f"No worker came online within {PATIENCE.seconds} seconds; start one with make run or make worker."
-    waiting.filter(requested_at__lt=Now() - PATIENCE).update(status=Status.FAILED, reason=reason, finished_at=Now())
+    given_up = asked.filter(status=Status.QUEUED, requested_at__lt=Now() - PATIENCE)
+    given_up.update(status=Status.FAILED, reason=reason, finished_at=Now())
 
 
 def workers_online() -> bool:

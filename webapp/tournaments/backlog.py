@@ -107,10 +107,10 @@ def merged(messages: list[Message]) -> Changes:
     """`messages`, in order, coalesced: a key is read once, and curve points of one attempt become one message."""
     changes = Changes()
     curves: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for message in messages:
-        kind, key = message["kind"], message["key"]
+    for change in (change for message in messages for change in message["changes"]):
+        kind, key = change["kind"], change["key"]
         if kind == "curve":
-            data = message["data"]
+            data = change["data"]
             curves.setdefault((data["agent"], data["attempt"]), []).append(data)
         elif kind in ("pod", "event"):
             keys = changes.pods if kind == "pod" else changes.events

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from podracer_core.tournament import leaderboard, sentences, statistics, updater
-from webapp.tournaments import events
+from webapp.tournaments import events, rows
 from webapp.tournaments.models import Agent, LeaderboardEntry, Pod, Tournament
 from webapp.tournaments.population import entry_of, told_descent
 
@@ -15,41 +15,85 @@ COLORS = 12
 """Chip colours that the pages have."""
 
 
+_ENTRIES = """
+    SELECT agent.index, agent.score, agent.founder_index
+    FROM tournaments_leaderboardentry entry JOIN tournaments_agent agent ON agent.id = entry.agent_id
+    WHERE entry.tournament_id = %s ORDER BY entry.rank
+"""
+
+_PRESENT = rows.Query(
+    """
+    SELECT {entry}, {agent}
+    FROM tournaments_leaderboardentry entry JOIN tournaments_agent agent ON agent.id = entry.agent_id
+    WHERE entry.tournament_id = %s ORDER BY entry.rank
+    """,
+    entry=LeaderboardEntry,
+    agent=Agent,
+)
+
+
+_STORE = """
+    WITH dropped AS (DELETE FROM tournaments_leaderboardentry WHERE tournament_id = %s AND agent_id <> ALL(%s))
+    INSERT INTO tournaments_leaderboardentry (tournament_id, agent_id, rank, rank_change, beats_next)
+    SELECT %s::bigint, * FROM unnest(%s::bigint[], %s::int[], %s::int[], %s::float8[])
+    ON CONFLICT (agent_id) DO UPDATE
+    SET rank = excluded.rank, rank_change = excluded.rank_change, beats_next = excluded.beats_next
+"""
+
+
+def _entries(tournament: Tournament) -> list[leaderboard.Entry]:
+    """The leaderboard as far as it decides who enters, the best first."""
+    return [leaderboard.Entry(*row) for row in rows.fetch_all(_ENTRIES, [tournament.pk])]
+
+
 def bar_of(tournament: Tournament, agent: Agent) -> float | None:
     """The highest score with which the agent would not enter, None while it would with any."""
     spec = tournament.parsed_spec.leaderboard
-    rows = tournament.leaderboard.values_list("agent__index", "agent__score", "agent__founder_index")
-    present = [leaderboard.Entry(index, score, founder) for index, score, founder in rows if score is not None]
     return updater.bar(
-        present, agent.index, agent.founder_index, size=spec.size, max_per_ancestor=spec.max_per_ancestor
+        _entries(tournament), agent.index, agent.founder_index, size=spec.size, max_per_ancestor=spec.max_per_ancestor
     )
 
 
 def consider(tournament: Tournament, pod: Pod, agent: Agent) -> None:
-    """Let the updater decide about a scored agent, store the leaderboard that follows, and say what happened."""
+    """Let the updater decide about a scored agent, store the leaderboard that follows, and say what happened.
+
+    The agent is saved afterwards: it may be given a colour.
+    """
     spec = tournament.parsed_spec.leaderboard
-    present = list(tournament.leaderboard.select_related("agent"))
-    entries, newcomer = [entry_of(row.agent) for row in present], entry_of(agent)
+    entries, newcomer = _entries(tournament), entry_of(agent)
     decision = updater.update(entries, newcomer, size=spec.size, max_per_ancestor=spec.max_per_ancestor)
     if agent.screening:
         first = replace(newcomer, score=agent.screening["score"])
         at_first = updater.update(entries, first, size=spec.size, max_per_ancestor=spec.max_per_ancestor)
         _count_reevaluation(tournament, changed=at_first.rank != decision.rank)
+    if decision.rank == 1:
+        tournament.best_history, tournament.since_best = [*tournament.best_history, agent.score], 0
+    elif tournament.best_history:
+        tournament.since_best += 1
     if decision.rank is None:
         _say_refused(tournament, pod, agent, decision)
         return
+    present = _present(tournament)
     if agent.color is None:
         agent.color = _free_color([row.agent for row in present])
-        agent.save(update_fields=["color"])
-    rows = _store(tournament, agent, present, decision.leaderboard)
+    standing = _store(tournament, agent, present, decision.leaderboard)
     events.publish(tournament.pk, "leaderboard")
-    _say_entered(tournament, pod, agent, decision, rows)
+    dropped = {row.agent.name for row in present} - {row.agent.name for row in standing}
+    _say_entered(tournament, pod, agent, standing, decision.rank, dropped)
+
+
+def _present(tournament: Tournament) -> list[LeaderboardEntry]:
+    """The leaderboard with its agents, the best first."""
+    found = []
+    for entry, agent in _PRESENT.all(tournament.pk):
+        entry.agent = agent
+        found.append(entry)
+    return found
 
 
 def _count_reevaluation(tournament: Tournament, *, changed: bool) -> None:
     tournament.reevaluations += 1
     tournament.reevaluations_changed += changed
-    tournament.save(update_fields=["reevaluations", "reevaluations_changed"])
 
 
 def _store(
@@ -59,29 +103,22 @@ def _store(
     order: tuple[leaderboard.Entry, ...],
 ) -> list[LeaderboardEntry]:
     """Write the rows of `order`; how sure an order is, is computed again only between new neighbours."""
-    old = {row.agent.index: row for row in present}
+    entry_of = {row.agent.index: row for row in present}
+    entry_of[newcomer.index] = LeaderboardEntry(tournament=tournament, agent=newcomer)
     old_next = {row.agent.index: below.agent.index for row, below in pairwise(present)}
     kind = tournament.parsed_spec.leaderboard.score
-    rows, moved = [], []
-    for rank, entry in enumerate(order, start=1):
-        row = old.get(entry.index) or LeaderboardEntry(tournament=tournament, agent=newcomer)
-        before = (row.rank, row.rank_change, row.beats_next)
+    standing = [entry_of[entry.index] for entry in order]
+    for rank, (row, below) in enumerate(zip(standing, [*standing[1:], None], strict=True), start=1):
         row.rank_change = row.rank - rank if row.pk else None
         row.rank = rank
-        below = order[rank] if rank < len(order) else None
         if below is None:
             row.beats_next = None
-        elif old_next.get(entry.index) != below.index:
-            row.beats_next = statistics.probability_better(entry.returns, below.returns, kind)
-        rows.append(row)
-        if row.pk and before != (row.rank, row.rank_change, row.beats_next):
-            moved.append(row)
-    kept = [row.pk for row in rows if row.pk]
-    tournament.leaderboard.exclude(pk__in=kept).delete()
-    if moved:
-        LeaderboardEntry.objects.bulk_update(moved, ["rank", "rank_change", "beats_next"])
-    LeaderboardEntry.objects.bulk_create([row for row in rows if not row.pk])
-    return rows
+        elif old_next.get(row.agent.index) != below.agent.index:
+            row.beats_next = statistics.probability_better(row.agent.returns, below.agent.returns, kind)
+    columns = zip(*((row.agent_id, row.rank, row.rank_change, row.beats_next) for row in standing), strict=True)
+    agents, ranks, changes, chances = map(list, columns)
+    rows.execute(_STORE, [tournament.pk, agents, tournament.pk, agents, ranks, changes, chances])
+    return standing
 
 
 def _free_color(agents: list[Agent]) -> int:
@@ -91,27 +128,21 @@ def _free_color(agents: list[Agent]) -> int:
 
 
 def _say_entered(
-    tournament: Tournament, pod: Pod, agent: Agent, decision: updater.Update, rows: list[LeaderboardEntry]
+    tournament: Tournament, pod: Pod, agent: Agent, standing: list[LeaderboardEntry], rank: int, dropped: set[str]
 ) -> None:
-    assert decision.rank is not None
     assert agent.score is not None
-    below = rows[decision.rank].agent.name if decision.rank < len(rows) else None
+    below = standing[rank].agent.name if rank < len(standing) else None
     shown = sentences.score(agent.score, agent.score_low, agent.score_high)
     text = sentences.entered(
         agent.name,
-        decision.rank,
+        rank,
         shown + sentences.evaluated_again(_screened(agent)),
         below,
-        rows[decision.rank - 1].beats_next,
+        standing[rank - 1].beats_next,
         told_descent(agent),
     )
-    if decision.dropped:
-        dropped = Agent.objects.get(tournament=tournament, index=decision.dropped.index)
-        text += f" {dropped.name} drops off."
+    text += "".join(f" {name} drops off." for name in dropped)
     events.record(tournament.pk, "agent_entered", text, agent=agent, pod=pod)
-    if decision.rank == 1:
-        tournament.best_history = [*tournament.best_history, agent.score]
-        tournament.save(update_fields=["best_history"])
 
 
 def _say_refused(tournament: Tournament, pod: Pod, agent: Agent, decision: updater.Update) -> None:

@@ -16,7 +16,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 
 from webapp.accounts.sockets import user_from_scope
 from webapp.tournaments import events, selectors, strict_json
-from webapp.tournaments.backlog import Backlog, Changes, Message, merged
+from webapp.tournaments.backlog import Backlog, Changes, merged
 from webapp.tournaments.models import Tournament
 from webapp.tournaments.shared_reads import SharedReads
 
@@ -76,12 +76,13 @@ class TournamentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             with contextlib.suppress(Exception):  # a broker that is gone has forgotten the group as well
                 await self.channel_layer.group_discard(self._group, self.channel_name)
 
-    async def tournament_message(self, message: Message) -> None:
+    async def tournament_message(self, told: dict[str, Any]) -> None:
         """Something changed; the pump is told."""
-        if message["kind"] == "deleted":
-            self._deleted = True
-        else:
-            self._backlog.add(message)
+        for message in told["messages"]:
+            if message["changes"][0]["kind"] == events.DELETED:
+                self._deleted = True
+            else:
+                self._backlog.add(message)
         self._wake.set()
 
     # The pump

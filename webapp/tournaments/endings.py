@@ -1,18 +1,52 @@
-"""How pods and tournaments end, and what is kept of them. Called with the tournament's and the pod's rows locked."""
+"""How pods and tournaments end, and what is kept of them.
+
+Called with the tournament's and the pod's rows locked; whoever locked the tournament writes what changed of it.
+"""
 
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Q, Sum
-
 from podracer_core.progress import Evaluation, Outcome, PodResult
 from podracer_core.tournament import sentences
 from podracer_core.tournament.stopping import Standing, repeated_failure, stop_reason
-from webapp.tournaments import board, clock, dispatch, events, lineage, population
-from webapp.tournaments.models import Agent, Pod, PodLogLine, Tournament
+from webapp.tournaments import board, clock, dispatch, ensembles, events, lineage, population, rows
+from webapp.tournaments.models import Agent, CurvePoint, Pod, PodLogLine, Tournament
 
 MAX_LOSSES = 3
 """A pod that was lost this often is FAILED."""
+
+RESULT = (
+    "env_steps",
+    "seconds",
+    "score",
+    "score_low",
+    "score_high",
+    "mean",
+    "iqm",
+    "returns",
+    "confirmation",
+    "screening",
+    "scored_at",
+    "color",
+    "checkpoint_file",
+    "checkpoint_sha256",
+    "checkpoint_size",
+    "state_file",
+)
+"""What a finished pod makes of its agent."""
+
+END = (
+    "status",
+    "reason",
+    "losses",
+    "lease_until",
+    "env_steps",
+    "seconds",
+    "env_steps_per_second",
+    "state_file",
+    "finished_at",
+)
+"""What an end makes of a pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +75,29 @@ def _end_finished(tournament: Tournament, pod: Pod, result: PodResult, files: St
     agent = pod.agent
     _keep(agent, result, files)
     _score(agent, result.evaluation)
+    agent.scored_at = tournament.now
     agent.confirmation, agent.screening = _summary(result.confirmation), _summary(result.screening)
-    agent.save()
-    end_pod(pod, Pod.Status.FINISHED, "The pool was made smaller: its round ended early." if pod.end_requested else "")
+    reason = "The pool was made smaller: its round ended early." if pod.end_requested else ""
+    end_pod(tournament, pod, Pod.Status.FINISHED, reason)
     board.consider(tournament, pod, agent)
+    rows.update(agent, *RESULT)
+    if result.confirmation is not None:
+        _confirm(tournament, pod, result.confirmation)
+
+
+def _confirm(tournament: Tournament, pod: Pod, confirmation: Evaluation) -> None:
+    scores = [score for score in (tournament.confirmed_score, clock.finite(confirmation.score)) if score is not None]
+    tournament.confirmed_score = max(scores, default=None)
     target = tournament.parsed_spec.stop.score
-    if target is not None and result.confirmation is not None:
-        kind, text = sentences.confirmed(agent.name, target, result.confirmation)
-        events.record(tournament.pk, kind, text, agent=agent, pod=pod)
+    if target is not None:
+        kind, text = sentences.confirmed(pod.agent.name, target, confirmation)
+        events.record(tournament.pk, kind, text, agent=pod.agent, pod=pod)
 
 
 def _end_stopped(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
     _keep(pod.agent, result, files)
     pod.agent.save()
-    end_pod(pod, Pod.Status.STOPPED, tournament.reason)
+    end_pod(tournament, pod, Pod.Status.STOPPED, tournament.reason)
 
 
 def _end_paused(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
@@ -72,7 +115,7 @@ def _end_failed(tournament: Tournament, pod: Pod, result: PodResult, files: Stor
     reason = clock.storable(result.reason)
     if result.lost_donor is not None:
         if tournament.status not in Tournament.ENDED:
-            donor = lineage.donors(pod.agent)[result.lost_donor]
+            donor = lineage.donors(pod.agent, lineage.parents_of(pod.agent))[result.lost_donor]
             population.begin_anew(tournament, pod, donor, reason)
         requeue(tournament, pod)
         return
@@ -108,7 +151,6 @@ def _score(agent: Agent, evaluation: Evaluation) -> None:
     agent.score_high = clock.finite(evaluation.score_high)
     agent.mean, agent.iqm = clock.finite(evaluation.mean), clock.finite(evaluation.iqm)
     agent.returns = [clock.finite(value) for value in evaluation.returns]
-    agent.scored_at = clock.database_now()
 
 
 def _summary(evaluation: Evaluation | None) -> dict[str, Any] | None:
@@ -118,14 +160,21 @@ def _summary(evaluation: Evaluation | None) -> dict[str, Any] | None:
     return {**ends, "episodes": evaluation.episodes}
 
 
-def end_pod(pod: Pod, status: str, reason: str = "") -> None:
+def end_pod(tournament: Tournament, pod: Pod, status: str, reason: str = "") -> None:
+    """Every pod that ends comes by here, and is counted."""
     pod.status, pod.reason = status, reason
     pod.lease_until = None
     pod.env_steps_per_second = 0
-    pod.finished_at = clock.database_now()
+    pod.finished_at = tournament.now
     pod.state_file = ""
-    pod.save()
-    events.publish(pod.tournament_id, "pod", pod.pk)
+    rows.update(pod, *END)
+    tournament.env_steps_spent += pod.env_steps
+    if status == Pod.Status.FINISHED:
+        tournament.pods_finished += 1
+        tournament.failed_in_a_row = 0
+    elif status == Pod.Status.FAILED:
+        tournament.failed_in_a_row += 1
+    events.publish(tournament.pk, "pod", pod.pk)
 
 
 def requeue(tournament: Tournament, pod: Pod) -> None:
@@ -136,6 +185,8 @@ def requeue(tournament: Tournament, pod: Pod) -> None:
     pod.env_steps, pod.seconds = pod.state_env_steps, pod.state_seconds
     pod.worker, pod.slot = "", None
     pod.save()
+    # What was trained beyond the state is trained again.
+    CurvePoint.objects.filter(agent_id=pod.agent_id, env_steps__gt=pod.state_env_steps).delete()
     events.publish(tournament.pk, "pod", pod.pk)
     if tournament.status == Tournament.Status.RUNNING:
         dispatch.ring(pod.device_kind)
@@ -152,7 +203,7 @@ def stop_queued(tournament: Tournament, pod: Pod, reason: str) -> None:
         )
         agent.save(update_fields=["state_file", "env_steps", "seconds"])
     pod.env_steps, pod.seconds = pod.state_env_steps, pod.state_seconds
-    end_pod(pod, Pod.Status.STOPPED, reason)
+    end_pod(tournament, pod, Pod.Status.STOPPED, reason)
 
 
 def retry_or_fail(tournament: Tournament, pod: Pod, reason: str) -> None:
@@ -167,7 +218,7 @@ def retry_or_fail(tournament: Tournament, pod: Pod, reason: str) -> None:
 
 
 def _fail(tournament: Tournament, pod: Pod, reason: str) -> None:
-    end_pod(pod, Pod.Status.FAILED, reason)
+    end_pod(tournament, pod, Pod.Status.FAILED, reason)
     log(pod_id=pod.pk, text=reason, level="error")
     events.record(tournament.pk, "pod_failed", f"Pod {pod.agent.name} failed: {reason}", agent=pod.agent, pod=pod)
 
@@ -192,48 +243,37 @@ def end(tournament: Tournament, status: str, reason: str, kind: str) -> None:
     tournament.seconds_before = running_seconds(tournament)
     tournament.running_since = None
     tournament.status, tournament.reason = status, reason
-    tournament.finished_at = clock.database_now()
-    # Not the revision, which this transaction's messages have counted on in the database.
-    tournament.save(update_fields=["seconds_before", "running_since", "status", "reason", "finished_at"])
+    tournament.finished_at = tournament.now
     for pod in tournament.pods.filter(status=Pod.Status.QUEUED).select_for_update(of=("self",)).select_related("agent"):
         stop_queued(tournament, pod, reason)
     events.record(tournament.pk, kind, reason)
+    if status == Tournament.Status.FINISHED:
+        ensembles.ensemble_at_end(tournament)
     events.publish(tournament.pk, "status")
 
 
 def standing(tournament: Tournament) -> Standing:
     """What the stop rules look at."""
-    totals = tournament.pods.aggregate(
-        pods=Count("pk", filter=Q(status=Pod.Status.FINISHED)),
-        # Running pods keep to what they were promised, and are scored before a budget ends the tournament.
-        env_steps=Sum("env_steps", filter=~Q(status__in=Pod.ACTIVE), default=0),
-    )
-    best = tournament.agents.filter(score__isnull=False).order_by("-score", "index").first()
-    since = tournament.agents.filter(scored_at__gt=best.scored_at).count() if best and best.scored_at else 0
-    confirmed = [
-        row["score"]
-        for row in tournament.agents.filter(confirmation__isnull=False).values_list("confirmation", flat=True)
-        if row and row["score"] is not None
-    ]
     return Standing(
-        pods=totals["pods"],
-        env_steps=totals["env_steps"],
+        pods=tournament.pods_finished,
+        # Running pods keep to what they were promised, and are scored before a budget ends the tournament.
+        env_steps=tournament.env_steps_spent,
         seconds=running_seconds(tournament),
-        since_best=since,
-        confirmed_score=max(confirmed, default=None),
+        since_best=tournament.since_best,
+        confirmed_score=tournament.confirmed_score,
     )
 
 
 def running_seconds(tournament: Tournament) -> float:
-    """Time the tournament has run, pauses left out."""
+    """Time the locked tournament has run, pauses left out."""
     if tournament.running_since is None:
         return tournament.seconds_before
-    return tournament.seconds_before + (clock.database_now() - tournament.running_since).total_seconds()
+    return tournament.seconds_before + (tournament.now - tournament.running_since).total_seconds()
 
 
 def _repeated_failure(tournament: Tournament, times: int) -> str | None:
     """As `stopping.repeated_failure`, of the tournament's pods."""
-    ended = tournament.pods.filter(status__in=(Pod.Status.FINISHED, Pod.Status.FAILED))
-    latest = list(ended.order_by("-finished_at", "-pk").values_list("status", "reason")[:times])
-    reasons = [reason if status == Pod.Status.FAILED else None for status, reason in reversed(latest)]
-    return repeated_failure(reasons, times)
+    if tournament.failed_in_a_row < times:
+        return None
+    failed = tournament.pods.filter(status=Pod.Status.FAILED).order_by("-finished_at", "-pk")
+    return repeated_failure(list(failed.values_list("reason", flat=True)[:times])[::-1], times)

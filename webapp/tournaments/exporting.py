@@ -1,6 +1,7 @@
 """A whole tournament as one JSON document, written piece by piece so that a large one needs little memory.
 
-    {"format": 1, "tournament": {...}, "leaderboard": [...], "agents": [{..., "curve": {...}}], "events": [...]}
+    {"format": 1, "tournament": {...}, "leaderboard": [...], "agents": [{..., "curve": {...}}], "ensembles": [...],
+     "events": [...]}
 
 Parts have the shapes that the REST API gives them; every agent that ever was is in it, with its parents, its returns
 and its complete curve, and events are in the order in which they happened.
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from webapp.tournaments import curves, selectors, strict_json
+from webapp.tournaments import curves, ensemble_selectors, lineage, selectors, strict_json
 from webapp.tournaments.models import Agent, Event
 
 FORMAT = 1
@@ -29,6 +30,8 @@ def _pieces(tournament_id: int, tournament: dict[str, Any]) -> Iterator[str]:
     yield f'{{"format":{FORMAT},"tournament":{strict_json.dumps(tournament)}'
     yield f',"leaderboard":{strict_json.dumps(leaderboard)},"agents":['
     yield from _listed(_agents(tournament_id))
+    yield '],"ensembles":['
+    yield from _listed(_ensemble(row) for row in ensemble_selectors.ensembles_of(tournament_id))
     yield '],"events":['
     yield from _listed(selectors.event_item(row) for row in _events(tournament_id))
     yield "]}\n"
@@ -74,6 +77,24 @@ def _agent(agent: Agent) -> dict[str, Any]:
         "returns": agent.returns,
         "screening": agent.screening,
         "confirmation": agent.confirmation,
+        "checkpoint_sha256": agent.checkpoint_sha256 or None,
+    }
+
+
+def _ensemble(agent: Agent) -> dict[str, Any]:
+    making = ensemble_selectors.making(agent)
+    return {
+        "id": str(agent.pk),
+        "index": agent.index,
+        "name": agent.name,
+        "members": [str(member.pk) for member in lineage.members(agent)],
+        "seed": agent.seed,
+        "status": making["status"],
+        "reason": making["reason"],
+        "score": agent.score,
+        "score_low": agent.score_low,
+        "score_high": agent.score_high,
+        "returns": agent.returns,
         "checkpoint_sha256": agent.checkpoint_sha256 or None,
     }
 

@@ -4,18 +4,17 @@ validates that, and each error goes back to the field that it came from, with th
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from django import forms
 from django.http import QueryDict
 
-from podracer_core.envs.catalogue import CatalogueEntry
 from podracer_core.errors import SpecError
 from podracer_core.hyperparameters import ALGORITHMS
-from podracer_core.search_space import KINDS
 from podracer_core.spec import MODES, TournamentSpec
-from podracer_core.spec_parse import default_search_space, spec_parse
+from podracer_core.spec_parse import spec_parse
+from webapp.tournaments.forms_hyperparameters import NOTES
+from webapp.tournaments.forms_typed import SpaceRow, number_text, number_typed, rows_of, rows_typed, spaces_typed
 
 PATHS = {
     "name": "name",
@@ -48,6 +47,7 @@ PATHS = {
     "reduction_factor": "generator.reduction_factor",
     "rungs": "generator.rungs",
     "reevaluate": "leaderboard.reevaluate",
+    "ensemble": "leaderboard.ensemble",
     "stop_score": "stop.score",
     "stop_pods": "stop.pods",
     "stop_env_steps": "stop.env_steps",
@@ -67,9 +67,6 @@ SECTIONS = {
 """Where an error about a whole table of the specification is shown."""
 
 TEXTS = ("name", "env_id", "device", "score", "mode", "parent_selection", "reevaluate")
-THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:[,_ ]\d{3})+(?:\.\d+)?")
-SUFFIXED = re.compile(r"([+-]?\d+(?:\.\d+)?) ?([kMG])")
-SUFFIXES = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 SCORES = (
     ("mean", "mean of the returns"),
     ("iqm", "interquartile mean"),
@@ -78,17 +75,6 @@ SCORES = (
 SELECTIONS = (("rank", "by rank"), ("softmax", "softmax of the score"), ("tournament", "best of a few drawn"))
 AGAIN = (("true", "on fresh seeds"), ("false", "no"))
 DEVICES = (("auto", "any worker"), ("cpu", "CPU workers"), ("cuda", "GPU workers"))
-
-
-@dataclass
-class SpaceRow:
-    """One hyperparameter's search space, as it is typed."""
-
-    algorithm: str
-    name: str
-    kind: str
-    values: str
-    errors: list[str] = field(default_factory=list)
 
 
 def _text(label: str, help_text: str = "", *, numeric: bool = True, **attrs: str) -> forms.CharField:
@@ -102,12 +88,12 @@ class TournamentForm(forms.Form):
     """After `is_valid()`, `spec` is the specification; `rows` are the search spaces and `space_errors` theirs."""
 
     name = _text("Name", "Empty: named after what it trains in.", numeric=False)
-    env_id = _text("Environment", "From the list, or any other Gymnasium id.", numeric=False, list="environments")
+    env_id = _text("Environment", "Type to find a picture below, or any other Gymnasium id.", numeric=False)
     algorithms = forms.CharField(
         required=False,
-        help_text="Several with Ctrl or ⌘.",
+        help_text="One or several; with several, agents of each compete.",
         widget=forms.SelectMultiple(
-            choices=[(name, name) for name in ALGORITHMS],
+            choices=[(name, f"{name} · {NOTES[name]}") for name in ALGORITHMS],
             attrs={"size": min(len(ALGORITHMS), 8)},
         ),
     )
@@ -145,6 +131,7 @@ class TournamentForm(forms.Form):
     score = forms.CharField(label="Score statistic", required=False, widget=forms.Select(choices=SCORES))
     eval_episodes = _text("Evaluation episodes", "Fresh ones, for each agent's score.")
     max_per_ancestor = _text("Share per founder", "At most this much of the board from one founder.")
+    ensemble = _text("Ensemble at the end", "Of so many of the best agents; 0: none.")
     round_seconds = _text("Round seconds", "Ends a round too, if it comes first.")
     num_envs = _text("Parallel copies per pod", "Stepped at once; auto: what suits.", numeric=False)
     device = forms.CharField(label="Runs on", required=False, widget=forms.Select(choices=DEVICES))
@@ -152,9 +139,8 @@ class TournamentForm(forms.Form):
     seed = _text("Seed", "The same seed gives the same curves.")
     max_failures = _text("Failures in a row", "The same failure this often ends it.")
 
-    what = ("name", "env_id", "algorithms")
-    sizes = ("stop_score", "pool_size", "round_env_steps", "leaderboard_size")
-    stops = ("stop_pods", "stop_env_steps", "stop_hours", "stop_patience")
+    sizes = ("pool_size", "round_env_steps", "leaderboard_size")
+    stops = ("stop_score", "stop_pods", "stop_env_steps", "stop_hours", "stop_patience")
     groups = (
         (
             "Where agents come from",
@@ -164,7 +150,7 @@ class TournamentForm(forms.Form):
                 "rungs",
             ),
         ),
-        ("How they are scored", ("score", "eval_episodes", "reevaluate", "max_per_ancestor")),
+        ("How they are scored", ("score", "eval_episodes", "reevaluate", "max_per_ancestor", "ensemble")),
         ("How they run", ("round_seconds", "num_envs", "device", "priority", "seed", "max_failures")),
     )  # fmt: skip
     """What most people leave as it is, under headings."""
@@ -172,6 +158,7 @@ class TournamentForm(forms.Form):
     def __init__(self, data: QueryDict | None = None, *, spec: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(data, initial=initial_of(spec) if spec else None, **kwargs)
         self.spec: TournamentSpec | None = None
+        self.offered = spec
         self.space_errors: list[str] = []
         self.rows = rows_typed(data) if data is not None else rows_of(spec or {})
         for name in self.fields:
@@ -198,7 +185,7 @@ class TournamentForm(forms.Form):
 
     def _say_space(self) -> None:
         if any(row.errors for row in self.rows) or self.space_errors:
-            self.add_error(None, "The search space does not hold; see below.")
+            self.add_error(None, "The search space does not hold: its rows say why.")
 
     def add_spec_errors(self, error: SpecError) -> None:
         """Put each error beside the field that it is about."""
@@ -226,10 +213,6 @@ class TournamentForm(forms.Form):
     def section(self, names: Sequence[str]) -> list[forms.BoundField]:
         """The bound fields of one part of the form."""
         return [self[name] for name in names]
-
-    @property
-    def what_fields(self) -> list[forms.BoundField]:
-        return self.section(self.what)
 
     @property
     def size_fields(self) -> list[forms.BoundField]:
@@ -276,7 +259,7 @@ def spec_typed(data: QueryDict, rows: Sequence[SpaceRow]) -> dict[str, Any]:
     # A stop rule that was emptied is meant: the default must not come back.
     spec.setdefault("stop", {})
     spec["algorithms"] = [
-        {"name": algorithm, "search_space": _space_typed(algorithm, rows)} for algorithm in algorithms_typed(data)
+        {"name": algorithm, "search_space": spaces_typed(algorithm, rows)} for algorithm in algorithms_typed(data)
     ]
     return spec
 
@@ -284,39 +267,6 @@ def spec_typed(data: QueryDict, rows: Sequence[SpaceRow]) -> dict[str, Any]:
 def algorithms_typed(data: QueryDict) -> list[str]:
     """Names, however they came: chosen in a list or written with commas."""
     return [name.strip() for text in data.getlist("algorithms") for name in text.split(",") if name.strip()]
-
-
-def _space_typed(algorithm: str, rows: Sequence[SpaceRow]) -> dict[str, Any]:
-    return {row.name: space_typed(row.kind, row.values) for row in rows if row.algorithm == algorithm}
-
-
-def space_typed(kind: str, text: str) -> dict[str, Any]:
-    """A search space from what was typed: one value for fixed, else values between commas."""
-    if kind == "fixed":
-        return {"fixed": value_typed(text)}
-    return {kind: [value_typed(part) for part in text.split(",") if part.strip()]}
-
-
-def rows_typed(data: QueryDict) -> list[SpaceRow]:
-    """The rows of the search space that are not empty."""
-    columns = (data.getlist(f"space-{name}") for name in ("algorithm", "name", "kind", "values"))
-    rows = [SpaceRow(*(text.strip() for text in row)) for row in zip(*columns, strict=False)]
-    return [row for row in rows if row.name or row.values]
-
-
-def rows_of(spec: Mapping[str, Any]) -> list[SpaceRow]:
-    """The rows that write down a specification's search spaces."""
-    return [
-        SpaceRow(part["name"], name, kind, values_text(content))
-        for part in spec.get("algorithms", ())
-        for name, space in part["search_space"].items()
-        for kind, content in space.items()
-    ]
-
-
-def default_rows(algorithm: str, entry: CatalogueEntry) -> list[SpaceRow]:
-    """What is searched unless told otherwise."""
-    return rows_of({"algorithms": [{"name": algorithm, "search_space": default_search_space(algorithm, entry)}]})
 
 
 def initial_of(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -330,57 +280,3 @@ def initial_of(spec: Mapping[str, Any]) -> dict[str, Any]:
             value = value.get(part) if isinstance(value, Mapping) else None
         initial[name] = number_text(value)
     return initial
-
-
-def number_typed(text: str) -> int | float | str:
-    """A number from 200000, 200,000, 200k, 2e5 or 0.5; any other text stays text, to be refused by name."""
-    if THOUSANDS.fullmatch(text):
-        text = re.sub(r"[,_ ]", "", text)
-    if found := SUFFIXED.fullmatch(text):
-        scaled = float(found[1]) * SUFFIXES[found[2]]
-        return int(scaled) if scaled.is_integer() else scaled
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return int(number) if number.is_integer() and abs(number) < 1e15 and "." not in text else number
-
-
-def value_typed(text: str) -> bool | int | float | str:
-    """A hyperparameter's value; floats stay floats, so that 1.0 is not a whole number."""
-    text = text.strip()
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    return number_typed(text)
-
-
-def number_text(value: Any) -> str:
-    """A value as it is typed; whole numbers with thousands separators."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        value = int(value)
-    return f"{value:,}" if isinstance(value, int) and abs(value) >= 10_000 else f"{value}"
-
-
-def values_text(content: Any) -> str:
-    """A search space's values as they are typed; twelve figures hide what binary fractions add."""
-    parts = content if isinstance(content, list | tuple) else [content]
-    return ", ".join(_value_text(part) for part in parts)
-
-
-def _value_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return repr(float(f"{value:.12g}")) if isinstance(value, float) else f"{value}"
-
-
-KIND_TITLES = dict(
-    zip(KINDS, ("fixed at", "one of", "uniform from, to", "log-uniform from, to", "whole from, to"), strict=True)
-)

@@ -7,9 +7,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from podracer_core.local.home import Home, HomeError
-from podracer_core.local.records import ACTIVE, AgentRecord, TournamentRecord, TournamentStatus
+from podracer_core.local.records import ACTIVE, AgentRecord, EnsembleRecord, TournamentRecord, TournamentStatus
 from podracer_core.spec import TournamentSpec
-from webapp.tournaments import board, storage
+from webapp.tournaments import board, counts, storage
 from webapp.tournaments.models import Agent, CurvePoint, Event, LeaderboardEntry, Pod, PodLogLine, Tournament
 
 CURVE_BATCH = 5_000
@@ -35,7 +35,10 @@ def tournament_import(*, owner: User, folder: Path) -> Tournament:
                 _create_pod(home, home.agents[index], agent)
                 _create_curve(home, index, agent)
             _create_leaderboard(tournament, home.tournament, agents)
+            for ensemble in home.ensembles.values():
+                _create_ensemble(tournament, home, ensemble, agents)
             _create_events(tournament, home, agents)
+            Tournament.objects.filter(pk=tournament.pk).update(**counts.counted(tournament))
         except BaseException:
             storage.delete_folder(storage.folder(tournament.pk))
             raise
@@ -144,6 +147,34 @@ def _create_leaderboard(tournament: Tournament, record: TournamentRecord, agents
             rank_change=row.rank_change,
             beats_next=row.beats_next,
         )
+
+
+def _create_ensemble(tournament: Tournament, home: Home, record: EnsembleRecord, agents: dict[int, Agent]) -> None:
+    members = [agents[index] for index in record.members]
+    agent = Agent.every.create(
+        tournament=tournament,
+        kind=Agent.Kind.ENSEMBLE,
+        index=record.index,
+        name=record.name,
+        algorithm="ensemble",
+        hyperparameters={},
+        seed=record.seed,
+        strategy="ensemble",
+        founder_index=members[0].founder_index,
+        score=record.score,
+        score_low=record.score_low,
+        score_high=record.score_high,
+        mean=record.mean,
+        iqm=record.iqm,
+        returns=record.returns,
+        scored_at=_moment(record.made_at),
+    )
+    agent.parents.set(members)
+    checkpoint = home.ensemble_file(record.index)
+    agent.checkpoint_file = storage.agent_file(tournament.pk, agent.pk, "ensemble-1.safetensors")
+    agent.checkpoint_sha256 = storage.store(checkpoint, agent.checkpoint_file)
+    agent.checkpoint_size = checkpoint.stat().st_size
+    agent.save()
 
 
 def _create_events(tournament: Tournament, home: Home, agents: dict[int, Agent]) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from webapp.tournaments import rows
 from webapp.tournaments.models import Agent
 
 Segment = dict[str, Any]
@@ -23,13 +24,30 @@ def ancestry(agent: Agent) -> list[Agent]:
     return list(Agent.objects.raw(query, [agent.pk]))
 
 
-def donors(agent: Agent) -> list[Agent]:
-    """Whose weights it starts with: nobody's, one agent's, or those that are averaged, the elder first."""
-    if agent.inherits_from is None:
-        return []
+_PARENTS = rows.Query(
+    """
+    SELECT {agent} FROM tournaments_agent_parents link JOIN tournaments_agent agent ON agent.id = link.to_agent_id
+    WHERE link.from_agent_id = %s ORDER BY agent.index
+    """,
+    agent=Agent,
+)
+
+
+def parents_of(agent: Agent) -> list[Agent]:
+    """The elder first."""
+    return [] if agent.strategy == "fresh" else [parent for (parent,) in _PARENTS.all(agent.pk)]
+
+
+def donors(agent: Agent, parents: list[Agent]) -> list[Agent]:
+    """Of its parents those whose weights it starts with: nobody's, one agent's, or those that are averaged."""
     if agent.strategy == "fuse":
-        return list(agent.parents.order_by("index"))
-    return [agent.inherits_from]
+        return parents
+    return [parent for parent in parents if parent.pk == agent.inherits_from_id]
+
+
+def members(ensemble: Agent) -> list[Agent]:
+    """The best first, as they stood on the leaderboard."""
+    return sorted(ensemble.parents.all(), key=lambda member: (-(member.score or 0.0), member.index))
 
 
 def schedule_of(agent: Agent) -> list[Segment]:

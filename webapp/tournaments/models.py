@@ -1,5 +1,9 @@
 """What a tournament is in the database. PostgreSQL is the truth: messages, caches and processes may all be lost."""
 
+import json
+from datetime import datetime
+from functools import lru_cache
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -7,9 +11,21 @@ from django.utils.functional import cached_property
 
 from podracer_core.spec import TournamentSpec
 
+# A foreign key to the tournament has no index of its own where one of the model's begins with it: pods write much.
+
+
+@lru_cache(maxsize=1024)
+def _parsed(spec: str) -> TournamentSpec:
+    """Validated once in each process: every pod asks for it."""
+    return TournamentSpec.model_validate(json.loads(spec))
+
 
 class Tournament(models.Model):
-    """One experiment. `revision` counts its changes, so that a viewer knows when it has missed one."""
+    """One experiment. `revision` counts its changes, so that a viewer knows when it has missed one.
+
+    What the stop rules look at is counted here as pods end, so that a decision costs the same however many there were.
+    now: the database's time when the row was locked, see `orchestrator.changing`
+    """
 
     class Status(models.TextChoices):
         DRAFT = "DRAFT", "Draft"
@@ -39,6 +55,36 @@ class Tournament(models.Model):
     best_history = models.JSONField(default=list, help_text="every new best score, in order")
     reevaluations = models.PositiveIntegerField(default=0, help_text="newcomers evaluated again before they ranked")
     reevaluations_changed = models.PositiveIntegerField(default=0, help_text="of these, other ranks than at first")
+    pods_finished = models.PositiveIntegerField(default=0)
+    env_steps_spent = models.PositiveBigIntegerField(default=0, help_text="of the pods that have ended")
+    since_best = models.PositiveIntegerField(default=0, help_text="pods finished since the best score was set")
+    confirmed_score = models.FloatField(null=True, help_text="the best that further episodes confirmed")
+    failed_in_a_row = models.PositiveIntegerField(default=0, help_text="pods failed since the last one finished")
+
+    LIVE = (
+        "revision",
+        "name",
+        "status",
+        "reason",
+        "pool_size",
+        "priority",
+        "agents_created",
+        "started_at",
+        "running_since",
+        "seconds_before",
+        "finished_at",
+        "best_history",
+        "reevaluations",
+        "reevaluations_changed",
+        "pods_finished",
+        "env_steps_spent",
+        "since_best",
+        "confirmed_score",
+        "failed_in_a_row",
+    )
+    """What changes while its row is locked."""
+
+    now: datetime
 
     class Meta:
         constraints = (
@@ -60,21 +106,36 @@ class Tournament(models.Model):
     @cached_property
     def parsed_spec(self) -> TournamentSpec:
         """The specification as it was accepted, with its defaults. It never changes."""
-        return TournamentSpec.model_validate(self.spec)
+        return _parsed(json.dumps(self.spec))
+
+
+class AgentManager(models.Manager["Agent"]):
+    """Agents that a pod trained. Ensembles stand beside them: whoever means them too, says so with `Agent.every`."""
+
+    def get_queryset(self) -> models.QuerySet["Agent"]:
+        return super().get_queryset().filter(kind=Agent.Kind.AGENT)
 
 
 class Agent(models.Model):
     """A policy with its algorithm, hyperparameters, parents, checkpoint and score.
 
-    index: its number in the tournament, in the order of creation; founder_index: that of the fresh agent it
-    descends from. env_steps: its own; base_env_steps: those of the line that it inherits.
+    An ensemble is one too: of its members, which are its parents, with neither pod nor place on the leaderboard.
+
+    index: its number in the tournament among those of its kind, in the order of creation; founder_index: that of the
+    fresh agent it descends from, of an ensemble its best member's. env_steps: its own; base_env_steps: those of the
+    line that it inherits.
     inherits_from: whose weights it continues, of averaged parents the first; null for one that started from scratch.
     stage, team: its generation or rung, and which agents are fused, see tournament.modes. schedule: of a rerun.
     screening: the first evaluation of a newcomer that was evaluated again.
     color: which chip colour it wears, given when it first enters the leaderboard.
     """
 
-    tournament = models.ForeignKey(Tournament, models.CASCADE, related_name="agents")
+    class Kind(models.TextChoices):
+        AGENT = "agent", "Agent"
+        ENSEMBLE = "ensemble", "Ensemble"
+
+    tournament = models.ForeignKey(Tournament, models.CASCADE, related_name="agents", db_index=False)
+    kind = models.CharField(max_length=8, choices=Kind.choices, default=Kind.AGENT)
     index = models.PositiveIntegerField()
     name = models.CharField(max_length=8)
     algorithm = models.CharField(max_length=20)
@@ -110,9 +171,12 @@ class Agent(models.Model):
     state_file = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
+    objects = AgentManager()
+    every = models.Manager["Agent"]()
+
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["tournament", "index"], name="agent_index_unique"),
+            models.UniqueConstraint(fields=["tournament", "kind", "index"], name="agent_index_unique"),
             models.UniqueConstraint(fields=["tournament", "name"], name="agent_name_unique"),
             models.CheckConstraint(
                 condition=Q(checkpoint_file="") | ~Q(checkpoint_sha256=""), name="agent_checkpoint_has_hash"
@@ -136,7 +200,7 @@ class Agent(models.Model):
 class LeaderboardEntry(models.Model):
     """An agent's place among the best."""
 
-    tournament = models.ForeignKey(Tournament, models.CASCADE, related_name="leaderboard")
+    tournament = models.ForeignKey(Tournament, models.CASCADE, related_name="leaderboard", db_index=False)
     agent = models.OneToOneField(Agent, models.CASCADE, related_name="entry")
     rank = models.PositiveIntegerField()
     rank_change = models.IntegerField(null=True, help_text="places gained at the last change; null = new")
@@ -176,7 +240,7 @@ class Pod(models.Model):
     ACTIVE = (Status.QUEUED, Status.RUNNING)
 
     agent = models.OneToOneField(Agent, models.CASCADE, related_name="pod")
-    tournament = models.ForeignKey(Tournament, models.CASCADE, related_name="pods")
+    tournament = models.ForeignKey(Tournament, models.CASCADE, related_name="pods", db_index=False)
     status = models.CharField(max_length=8, choices=Status.choices, default=Status.QUEUED)
     device_kind = models.CharField(max_length=4, choices=DeviceKind.choices)
     attempt = models.PositiveIntegerField(default=0)
@@ -210,7 +274,8 @@ class Pod(models.Model):
         )
         indexes = (
             models.Index(fields=["device_kind", "id"], condition=Q(status="QUEUED"), name="pod_queue"),
-            models.Index(fields=["lease_until"], condition=Q(status="RUNNING"), name="pod_leases"),
+            # Not of the lease itself: a renewal, the commonest write of all, then touches no index.
+            models.Index(fields=["id"], condition=Q(status="RUNNING"), name="pod_running"),
             models.Index(fields=["tournament", "status"], name="pod_tournament_status"),
         )
 
@@ -219,7 +284,8 @@ class Pod(models.Model):
 
 
 class Artefact(models.Model):
-    """What a worker makes of an agent's checkpoint when somebody asks: an export, or the video of an episode.
+    """What a worker makes of checkpoints when somebody asks: an export, the video of an episode, or an ensemble, whose
+    file becomes its own checkpoint.
 
     Whoever holds (id, attempt) while it is RUNNING may write it; `lease_until` says for how long it is believed.
     name: of the export's format or of the episode; details: what its maker says of it, see workers/artefact_process.py
@@ -228,6 +294,7 @@ class Artefact(models.Model):
     class Kind(models.TextChoices):
         EXPORT = "export", "Export"
         REPLAY = "replay", "Replay"
+        ENSEMBLE = "ensemble", "Ensemble"
 
     class Status(models.TextChoices):
         QUEUED = "QUEUED", "Queued"
@@ -309,7 +376,7 @@ class CurvePoint(models.Model):
 class Event(models.Model):
     """Something that happened, in a sentence with names, numbers and reasons."""
 
-    tournament = models.ForeignKey(Tournament, models.CASCADE, related_name="events")
+    tournament = models.ForeignKey(Tournament, models.CASCADE, related_name="events", db_index=False)
     at = models.DateTimeField(auto_now_add=True)
     kind = models.CharField(max_length=30)
     text = models.TextField()

@@ -3,14 +3,14 @@
 from functools import cache
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef
 
 from podracer_core.tournament import sentences
 from podracer_core.tournament.leaderboard import Entry
 from podracer_core.tournament.modes import Past, Place, Rung, next_agent, ranked_teams
 from podracer_core.tournament.names import agent_name
 from podracer_core.tournament.offspring import Offspring, Parent
-from webapp.tournaments import events, lineage, storage
+from webapp.tournaments import events, lineage, rows, storage
 from webapp.tournaments.models import Agent, Pod, Tournament
 
 
@@ -24,9 +24,10 @@ def entry_of(agent: Agent) -> Entry:
     )
 
 
-def parent_of(agent: Agent) -> Parent:
+def parent_of(agent: Agent, tournament: Tournament) -> Parent:
     """The agent as the generator sees it, which asks for no returns."""
     assert agent.score is not None
+    agent.tournament = tournament
     return Parent(
         Entry(agent.index, agent.score, agent.founder_index),
         agent.algorithm,
@@ -38,17 +39,26 @@ def parent_of(agent: Agent) -> Parent:
     )
 
 
+_LEADERBOARD = rows.Query(
+    """
+    SELECT {agent}
+    FROM tournaments_leaderboardentry entry JOIN tournaments_agent agent ON agent.id = entry.agent_id
+    WHERE entry.tournament_id = %s AND agent.state_file <> '' AND agent.score IS NOT NULL
+    """,
+    agent=Agent,
+)
+
+
 def past_of(tournament: Tournament, before: int | None = None) -> Past:
     """What the modes may look at.
 
     The leaderboard and the latest generation are read once, so that agents which are made together have them in
     common. before: the stage whose agents are made anew, so that the latest generation is the one before it
     """
-    donors = tournament.agents.exclude(state_file="").filter(score__isnull=False).defer("returns")
 
     @cache
     def leaderboard() -> list[Parent]:
-        return [parent_of(agent) for agent in donors.filter(entry__isnull=False)]
+        return [parent_of(agent, tournament) for (agent,) in _LEADERBOARD.all(tournament.pk)]
 
     @cache
     def generation() -> tuple[list[list[Parent]], int]:
@@ -57,36 +67,51 @@ def past_of(tournament: Tournament, before: int | None = None) -> Past:
             stage = newest.stage if newest else -1
         else:
             stage = before - 1
-        return ranked_teams([parent_of(agent) for agent in donors.filter(stage=stage)]), stage
+        donors = tournament.agents.exclude(state_file="").filter(score__isnull=False, stage=stage).defer("returns")
+        return ranked_teams([parent_of(agent, tournament) for agent in donors]), stage
 
     def rungs() -> list[Rung]:
         spec = tournament.parsed_spec.generator
-        return [_rung(tournament.agents.filter(stage=level, score__isnull=False)) for level in range(spec.rungs - 1)]
+        return [_rung(tournament, level) for level in range(spec.rungs - 1)]
 
     return Past(leaderboard, generation, rungs)
 
 
-def _rung(scored: QuerySet[Agent]) -> Rung:
+def _rung(tournament: Tournament, level: int) -> Rung:
+    scored = tournament.agents.filter(stage=level, score__isnull=False)
     heirs = Agent.objects.filter(inherits_from=OuterRef("pk"))
     best = scored.exclude(state_file="").filter(~Exists(heirs)).order_by("-score", "index").first()
     if best is None:
         return Rung(0)
-    return Rung(scored.count(), parent_of(best), scored.filter(score__gt=best.score).count())
+    return Rung(scored.count(), parent_of(best, tournament), scored.filter(score__gt=best.score).count())
 
 
 def agent_create(tournament: Tournament, offspring: Offspring) -> Agent:
     """The tournament's next agent, with all that descends on it."""
     index = tournament.agents_created
     agent = Agent(tournament=tournament, index=index, name=agent_name(str(tournament.pk), index, _NamesOf(tournament)))
-    _descend(agent, offspring)
+    parents = _descend(agent, offspring)
+    rows.insert(agent)
+    for parent in parents:
+        rows.insert(Agent.parents.through(from_agent_id=agent.pk, to_agent_id=parent.pk))
     tournament.agents_created += 1
     return agent
 
 
-def _descend(agent: Agent, offspring: Offspring) -> None:
-    """Make `agent` what `offspring` says, and save it."""
-    found = {parent.index: parent for parent in agent.tournament.agents.filter(index__in=offspring.parents)}
-    parents = [found[index] for index in offspring.parents]
+_BY_INDEX = rows.Query(
+    """
+    SELECT {agent} FROM tournaments_agent agent
+    WHERE agent.tournament_id = %s AND agent.kind = 'agent' AND agent.index = ANY(%s)
+    """,
+    agent=Agent,
+)
+
+
+def _descend(agent: Agent, offspring: Offspring) -> list[Agent]:
+    """Make `agent`, which is saved afterwards, what `offspring` says. Returns its parents."""
+    indices = list(offspring.parents)
+    found = {parent.index: parent for (parent,) in _BY_INDEX.all(agent.tournament_id, indices)} if indices else {}
+    parents = [found[index] for index in indices]
     donor = found[offspring.inherits[0]] if offspring.inherits else None
     agent.algorithm, agent.hyperparameters = offspring.algorithm, offspring.hyperparameters
     agent.num_envs, agent.seed = offspring.num_envs, offspring.seed
@@ -98,18 +123,18 @@ def _descend(agent: Agent, offspring: Offspring) -> None:
     agent.founder_index = donor.founder_index if donor else agent.index
     agent.depth = donor.depth + 1 if donor else 0
     agent.base_env_steps = donor.base_env_steps + donor.env_steps if donor else 0
-    agent.save()
-    agent.parents.set(parents)
+    return parents
 
 
 class _NamesOf:
     """The names that a tournament's agents have."""
 
     def __init__(self, tournament: Tournament) -> None:
-        self._agents = tournament.agents
+        self._tournament_id = tournament.pk
 
     def __contains__(self, name: object) -> bool:
-        return self._agents.filter(name=name).exists()
+        query = "SELECT 1 FROM tournaments_agent WHERE tournament_id = %s AND name = %s"
+        return rows.fetch_one(query, [self._tournament_id, name]) is not None
 
 
 def env_steps_wanted(tournament: Tournament, agent: Agent, rounds: int) -> int | None:
@@ -132,7 +157,9 @@ def begin_anew(tournament: Tournament, pod: Pod, donor: Agent, reason: str) -> N
     left = pod.env_steps_budget
     place = Place(agent.team * tournament.parsed_spec.generator.pods_per_agent, tournament.pool_size, left)
     offspring = next_agent(tournament.parsed_spec, past_of(tournament, agent.stage), agent.index, place)
-    _descend(agent, offspring)
+    parents = _descend(agent, offspring)
+    agent.save()
+    agent.parents.set(parents)
     wanted = env_steps_wanted(tournament, agent, offspring.rounds)
     pod.env_steps_budget = min((steps for steps in (left, wanted) if steps is not None), default=None)
     text = sentences.began_anew(agent.name, donor.name, reason, told_descent(agent))
@@ -142,13 +169,13 @@ def begin_anew(tournament: Tournament, pod: Pod, donor: Agent, reason: str) -> N
 def told_descent(agent: Agent) -> str:
     """From whom it comes and what was changed, in a sentence."""
     first = agent.inherits_from_id
-    parents = sorted(agent.parents.all(), key=lambda parent: (parent.pk != first, parent.index))
+    parents = sorted(lineage.parents_of(agent), key=lambda parent: (parent.pk != first, parent.index))
     scores = [parent.score for parent in parents]
     return sentences.descent(agent.strategy, [parent.name for parent in parents], agent.changes, scores)
 
 
-def plan_of(agent: Agent) -> dict[str, Any]:
-    """What of a pod's plan the agent decides."""
+def plan_of(agent: Agent, parents: list[Agent]) -> dict[str, Any]:
+    """What of a pod's plan the agent decides. parents: the elder first"""
     return {
         "algorithm": agent.algorithm,
         "hyperparameters": agent.hyperparameters,
@@ -158,7 +185,7 @@ def plan_of(agent: Agent) -> dict[str, Any]:
         "lineage": {
             "tournament": agent.tournament.name,
             "agent": agent.name,
-            "parents": list(agent.parents.order_by("index").values_list("name", flat=True)),
+            "parents": [parent.name for parent in parents],
             "strategy": agent.strategy,
             "base_env_steps": agent.base_env_steps,
         },

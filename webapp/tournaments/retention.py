@@ -1,9 +1,37 @@
 """Which training states can go. They are large, with a replay buffer above all, and most are never inherited."""
 
-from django.db.models import Exists, Max, OuterRef, Q, QuerySet
+from webapp.tournaments import rows, storage
+from webapp.tournaments.models import Tournament
 
-from webapp.tournaments import storage
-from webapp.tournaments.models import Agent, Pod, Tournament
+_RELEASE = """
+    UPDATE tournaments_agent SET state_file = ''
+    FROM (
+        SELECT agent.id, agent.state_file
+        FROM tournaments_tournament tournament JOIN tournaments_agent agent ON agent.tournament_id = tournament.id
+        WHERE tournament.id = %s AND agent.state_file <> '' AND agent.scored_at IS NOT NULL
+            AND NOT EXISTS (SELECT FROM tournaments_leaderboardentry entry WHERE entry.agent_id = agent.id)
+            AND agent.id NOT IN (
+                SELECT link.to_agent_id
+                FROM tournaments_pod pod JOIN tournaments_agent_parents link ON link.from_agent_id = pod.agent_id
+                WHERE pod.tournament_id = tournament.id AND pod.status IN ('QUEUED', 'RUNNING')
+            )
+            AND {unwanted}
+    ) released
+    WHERE tournaments_agent.id = released.id
+    RETURNING released.state_file
+"""
+"""Scored, off the leaderboard, in use by no pod, and of no interest to the tournament's mode."""
+
+_UNWANTED = {
+    "generational": "agent.stage <> (SELECT max(stage) FROM tournaments_agent WHERE tournament_id = tournament.id)",
+    "successive_halving": """(
+        agent.stage >= (tournament.spec #>> '{generator,rungs}')::int - 1
+        OR EXISTS (
+            SELECT FROM tournaments_agent_parents link JOIN tournaments_agent heir ON heir.id = link.from_agent_id
+            WHERE link.to_agent_id = agent.id AND heir.kind = 'agent'
+        )
+    )""",
+}
 
 
 def states_release(tournament: Tournament) -> int:
@@ -12,22 +40,8 @@ def states_release(tournament: Tournament) -> int:
     Checkpoints stay, and so do the records. Called with the tournament's row locked, which is what pods are made
     under: none that names a state can appear before this commits, and files go after.
     """
-    released = list(_unneeded(tournament).values_list("pk", "state_file"))
-    Agent.objects.filter(pk__in=[pk for pk, _ in released]).update(state_file="")
-    for _, name in released:
+    query = _RELEASE.format(unwanted=_UNWANTED.get(tournament.parsed_spec.generator.mode, "true"))
+    released = rows.fetch_all(query, [tournament.pk])
+    for (name,) in released:
         storage.delete_on_commit(name)
     return len(released)
-
-
-def _unneeded(tournament: Tournament) -> QuerySet[Agent]:
-    """Scored, off the leaderboard, in use by no pod, and of no interest to the tournament's mode."""
-    heirs = Agent.objects.filter(parents=OuterRef("pk"))
-    agents = tournament.agents.exclude(state_file="").filter(scored_at__isnull=False, entry__isnull=True)
-    agents = agents.filter(~Exists(heirs.filter(pod__status__in=Pod.ACTIVE)))
-    generator = tournament.parsed_spec.generator
-    if generator.mode == "generational":
-        latest = tournament.agents.aggregate(stage=Max("stage"))["stage"]
-        return agents.exclude(stage=latest)
-    if generator.mode == "successive_halving":
-        return agents.filter(Q(stage__gte=generator.rungs - 1) | Exists(heirs))
-    return agents

@@ -95,13 +95,17 @@ class TournamentPage(_Answer):
 
 
 class EntryOut(_Answer):
-    """A leaderboard entry; `beats_next` is the probability that it is better than the next one."""
+    """A leaderboard entry; `beats_next` is the probability that it is better than the next agent.
 
-    rank: int
+    `kind` is agent or ensemble; an ensemble stands where its score belongs, has neither rank nor colour, and its
+    members, the best first, as parents.
+    """
+
+    rank: int | None
     rank_change: int | None
     agent: str
     name: str
-    color: int
+    color: int | None
     kind: str
     algorithm: str
     score: float
@@ -117,9 +121,43 @@ class EntryOut(_Answer):
     total_env_steps: int
 
 
+class AgentName(_Answer):
+    id: str
+    name: str
+
+
+class EnsembleRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    size: int = Field(description="how many of the best agents, 2 to the leaderboard's size")
+
+
+class EnsembleOut(_Answer):
+    """`status`: QUEUED, RUNNING, FINISHED or FAILED, for a `reason`; `members`: the best first."""
+
+    agent: str
+    name: str
+    status: str
+    progress: float
+    reason: str
+    members: list[AgentName]
+    score: float | None
+    score_low: float | None
+    score_high: float | None
+    episodes: int
+
+
+class EnsemblePage(_Answer):
+    items: list[EnsembleOut]
+    count: int
+
+
 class LeaderboardPage(_Answer):
+    """`making` lists ensembles that are being made, or could not be."""
+
     items: list[EntryOut]
     count: int
+    making: list[EnsembleOut]
 
 
 class PodOut(_Answer):
@@ -170,11 +208,6 @@ class EventPage(_Answer):
     count: int
 
 
-class AgentName(_Answer):
-    id: str
-    name: str
-
-
 class Ancestor(AgentName):
     score: float | None
     strategy: str
@@ -200,13 +233,24 @@ class LogLine(_Answer):
     text: str
 
 
+class Member(AgentName):
+    color: int | None
+    algorithm: str
+    rank: int | None
+    score: float | None
+    score_low: float | None
+    score_high: float | None
+
+
 class AgentOut(_Answer):
     """`ancestry` is the line that its weights come down, the eldest first, itself last.
 
     `origin` says why these parents; `screening` is its first evaluation where it was evaluated again.
+    An ensemble has `members` and no pod; its `status` is that of its making.
     """
 
     id: str
+    kind: str
     name: str
     tournament: str
     tournament_name: str
@@ -214,7 +258,7 @@ class AgentOut(_Answer):
     algorithm: str
     color: int | None
     hyperparameters: dict[str, Value]
-    num_envs: int
+    num_envs: int | None
     seed: int
     strategy: str
     origin: str
@@ -236,9 +280,11 @@ class AgentOut(_Answer):
     env_steps: int
     total_env_steps: int
     seconds: float
-    pod: str
+    pod: str | None
     checkpoint: Checkpoint | None
     log: list[LogLine]
+    members: list[Member]
+    beats_best_member: float | None
 
 
 class ExportRequest(BaseModel):

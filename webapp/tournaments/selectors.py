@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from podracer_core.spec import StopSpec
 from podracer_core.tournament.stopping import Standing, budget_progress, target_progress
-from webapp.tournaments import clock, curve_statistics, curves, population_curves
+from webapp.tournaments import clock, curve_statistics, curves, ensemble_selectors, population_curves
 from webapp.tournaments.lineage import ancestry
 from webapp.tournaments.models import Agent, Event, LeaderboardEntry, Pod, PodLogLine, Tournament, Worker
 from webapp.tournaments.orchestrator import LEASE
@@ -149,15 +149,24 @@ def _seconds_left(row: Tournament, stop: StopSpec, standing: Standing, sums: Ite
 
 
 def leaderboard_list(tournament_id: int, *, limit: int = 1000, offset: int = 0) -> Page:
-    """The leaderboard, best first."""
+    """The leaderboard, best first, with ensembles among the agents, and what of these is not made yet."""
     entries = (
         LeaderboardEntry.objects.filter(tournament_id=tournament_id)
         .select_related("agent")
         .prefetch_related("agent__parents")
         .order_by("rank")
     )
-    rows, count = _page(entries, limit, offset)
-    return {"items": [_entry(row) for row in rows], "count": count}
+    ensembles = ensemble_selectors.ensembles_of(tournament_id)
+    made = ensemble_selectors.made(ensembles)
+    # Before what is asked for, at most all ensembles are listed beside the agents.
+    first = max(0, offset - made)
+    rows = list(entries[first : offset + limit + 1])
+    listed = ensemble_selectors.on_the_board([_entry(row) for row in rows], rows, ensembles)
+    return {
+        "items": listed[offset - first : offset - first + limit],
+        "count": entries.count() + made,
+        "making": ensemble_selectors.unfinished(ensembles),
+    }
 
 
 def _entry(row: LeaderboardEntry) -> Item:
@@ -169,7 +178,7 @@ def _entry(row: LeaderboardEntry) -> Item:
         "agent": str(agent.pk),
         "name": agent.name,
         "color": agent.color or 0,
-        "kind": "agent",
+        "kind": agent.kind,
         "algorithm": agent.algorithm,
         "score": agent.score,
         "score_low": agent.score_low,
@@ -260,12 +269,16 @@ def event_item(row: Event) -> Item:
 
 
 def agent_get(agent_id: int) -> Item:
-    """One agent with its ancestry, the eldest first, and its pod's log. Raises Agent.DoesNotExist."""
-    agent = Agent.objects.select_related("tournament", "pod", "entry").get(pk=agent_id)
+    """One agent with its ancestry, the eldest first, and its pod's log, or an ensemble with its members.
+
+    Raises Agent.DoesNotExist.
+    """
+    agent = Agent.every.select_related("tournament", "pod", "entry").get(pk=agent_id)
     line = ancestry(agent)
     entry = getattr(agent, "entry", None)
     return {
         "id": str(agent.pk),
+        "kind": agent.kind,
         "name": agent.name,
         "tournament": str(agent.tournament_id),
         "tournament_name": agent.tournament.name,
@@ -273,15 +286,12 @@ def agent_get(agent_id: int) -> Item:
         "algorithm": agent.algorithm,
         "color": agent.color,
         "hyperparameters": agent.hyperparameters,
-        "num_envs": agent.envs,
         "seed": agent.seed,
         "strategy": agent.strategy,
         "origin": agent.origin,
         "changes": agent.changes,
         "parents": [{"id": str(parent.pk), "name": parent.name} for parent in agent.parents.all()],
         "ancestry": [_ancestor(member) for member in line],
-        "status": agent.pod.status,
-        "reason": agent.pod.reason,
         "rank": entry.rank if entry else None,
         "score": agent.score,
         "score_low": agent.score_low,
@@ -292,12 +302,42 @@ def agent_get(agent_id: int) -> Item:
         "returns": agent.returns,
         "confirmation": agent.confirmation,
         "screening": agent.screening,
-        "env_steps": agent.pod.env_steps,
-        "total_env_steps": agent.base_env_steps + agent.pod.env_steps,
-        "seconds": agent.pod.seconds,
-        "pod": str(agent.pod.pk),
         "checkpoint": _checkpoint(agent),
-        "log": _log(agent.pod.pk),
+        **(_of_ensemble(agent) if agent.kind == Agent.Kind.ENSEMBLE else _of_pod(agent)),
+    }
+
+
+def _of_pod(agent: Agent) -> Item:
+    """What an agent has of its pod."""
+    pod = agent.pod
+    return {
+        "num_envs": agent.envs,
+        "status": pod.status,
+        "reason": pod.reason,
+        "env_steps": pod.env_steps,
+        "total_env_steps": agent.base_env_steps + pod.env_steps,
+        "seconds": pod.seconds,
+        "pod": str(pod.pk),
+        "log": _log(pod.pk),
+        "members": [],
+        "beats_best_member": None,
+    }
+
+
+def _of_ensemble(agent: Agent) -> Item:
+    """What stands in its place: no pod has trained an ensemble."""
+    making = ensemble_selectors.making(agent)
+    return {
+        "num_envs": None,
+        "status": making["status"],
+        "reason": making["reason"],
+        "env_steps": 0,
+        "total_env_steps": 0,
+        "seconds": 0.0,
+        "pod": None,
+        "log": [],
+        "members": ensemble_selectors.members(agent),
+        "beats_best_member": ensemble_selectors.beats_best_member(agent),
     }
 
 
@@ -326,7 +366,7 @@ def checkpoint_get(agent_id: int) -> Item | None:
 
     Raises Agent.DoesNotExist.
     """
-    agent = Agent.objects.select_related("tournament").get(pk=agent_id)
+    agent = Agent.every.select_related("tournament").get(pk=agent_id)
     found = _checkpoint(agent)
     return found and {**found, "storage_name": agent.checkpoint_file}
 
@@ -359,7 +399,7 @@ def agent_curve(agent_id: int, *, points: int | None = 500, from_ancestor: bool 
 
     Raises Agent.DoesNotExist.
     """
-    agent = Agent.objects.get(pk=agent_id)
+    agent = Agent.every.get(pk=agent_id)
     line = ancestry(agent) if from_ancestor else [agent]
     found = curves.curves_of([member.pk for member in line])
     whole = curves.joined(found[member.pk] for member in line if member.pk in found)

@@ -1,5 +1,8 @@
 """What people do to tournaments: every write that is not the orchestrator's."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.functions import Now
@@ -15,9 +18,12 @@ from webapp.tournaments.models import Pod, Tournament, Worker
 Status = Tournament.Status
 
 
-def tournament_create(*, owner: User, spec: TournamentSpec, start: bool) -> Tournament:
-    """Store a tournament as a draft, and start it if asked. Raises SpecError for a device that no worker has."""
-    _device_check(spec)
+def tournament_create(*, owner: User, spec: TournamentSpec, start: bool, origin: str = "") -> Tournament:
+    """Store a tournament as a draft, and start it if asked. Raises SpecError for a device that no worker has.
+
+    origin: a sentence about where it comes from, its first event
+    """
+    device_check(spec)
     with transaction.atomic():
         tournament = Tournament.objects.create(
             owner=owner,
@@ -27,13 +33,16 @@ def tournament_create(*, owner: User, spec: TournamentSpec, start: bool) -> Tour
             pool_size=spec.pool.size,
             priority=spec.pool.priority,
         )
+        if origin:
+            events.record(tournament.pk, "created", origin)
         if start:
             tournament_start(tournament_id=tournament.pk)
             tournament.refresh_from_db()
     return tournament
 
 
-def _device_check(spec: TournamentSpec) -> None:
+def device_check(spec: TournamentSpec) -> None:
+    """Raises SpecError for a device that no worker has."""
     if spec.pool.device != Pod.DeviceKind.CUDA:
         return
     online = Worker.objects.filter(seen_at__gt=Now() - 3 * orchestrator.LEASE)
@@ -43,60 +52,62 @@ def _device_check(spec: TournamentSpec) -> None:
     raise SpecError([("pool.device", f'no worker with a CUDA device is online (online: {there}); use "auto" or "cpu"')])
 
 
-def _locked(tournament_id: int, verb: str, *allowed: str) -> Tournament:
-    """The tournament, locked, if its state allows `verb`. Raises Tournament.DoesNotExist, TournamentError."""
-    tournament = orchestrator.lock(tournament_id)
-    if tournament is None:
-        raise Tournament.DoesNotExist(f"There is no tournament {tournament_id}.")
+@contextmanager
+def _changing(tournament_id: int) -> Iterator[Tournament]:
+    """As `orchestrator.changing`. Raises Tournament.DoesNotExist."""
+    with orchestrator.changing(tournament_id) as tournament:
+        if tournament is None:
+            raise Tournament.DoesNotExist(f"There is no tournament {tournament_id}.")
+        yield tournament
+
+
+def _check_status(tournament: Tournament, verb: str, *allowed: str) -> None:
+    """Raises TournamentError where its state does not allow `verb`."""
     if tournament.status not in allowed:
         possible = " or ".join(allowed)
         raise TournamentError(
             f"Tournament {tournament.name!r} is {tournament.status} and cannot be {verb}; only {possible} can."
         )
-    return tournament
 
 
 def tournament_start(*, tournament_id: int) -> None:
     """Start a draft: it runs, and its pool is filled."""
-    with transaction.atomic():
-        tournament = _locked(tournament_id, "started", Status.DRAFT)
-        now = clock.database_now()
-        tournament.status, tournament.started_at, tournament.running_since = Status.RUNNING, now, now
-        tournament.save()
+    with _changing(tournament_id) as tournament:
+        _check_status(tournament, "started", Status.DRAFT)
+        tournament.status = Status.RUNNING
+        tournament.started_at = tournament.running_since = tournament.now
         events.record(tournament.pk, "tournament_started", f"{tournament.name} started on {tournament.env_id}.")
         events.publish(tournament.pk, "status")
-        orchestrator.fill_pool(tournament.pk)
+        orchestrator.fill(tournament)
 
 
 def tournament_pause(*, tournament_id: int) -> None:
     """Pause: running pods save their state within seconds and wait in the queue."""
-    with transaction.atomic():
-        tournament = _locked(tournament_id, "paused", Status.RUNNING)
+    with _changing(tournament_id) as tournament:
+        _check_status(tournament, "paused", Status.RUNNING)
         tournament.seconds_before = endings.running_seconds(tournament)
         tournament.status, tournament.running_since = Status.PAUSED, None
-        tournament.save()
         events.record(tournament.pk, "paused", "Paused. Running pods save their state and wait.")
         events.publish(tournament.pk, "status")
 
 
 def tournament_resume(*, tournament_id: int) -> None:
     """Go on from where the pause left off."""
-    with transaction.atomic():
-        tournament = _locked(tournament_id, "resumed", Status.PAUSED)
-        tournament.status, tournament.running_since = Status.RUNNING, clock.database_now()
-        tournament.save()
+    with _changing(tournament_id) as tournament:
+        _check_status(tournament, "resumed", Status.PAUSED)
+        tournament.status, tournament.running_since = Status.RUNNING, tournament.now
         events.record(tournament.pk, "resumed", "Resumed.")
         events.publish(tournament.pk, "status")
         waiting = tournament.pods.filter(status=Pod.Status.QUEUED)
         for kind in Pod.DeviceKind.values:
             dispatch.ring(kind, waiting.filter(device_kind=kind).count())
-        orchestrator.fill_pool(tournament.pk)
+        orchestrator.fill(tournament)
 
 
 def tournament_stop(*, tournament_id: int) -> None:
     """Stop for good: what the running pods have is kept, nothing is evaluated."""
-    with transaction.atomic():
-        tournament = _locked(tournament_id, "stopped", Status.DRAFT, Status.RUNNING, Status.PAUSED)
+    with _changing(tournament_id) as tournament:
+        _check_status(tournament, "stopped", Status.DRAFT, Status.RUNNING, Status.PAUSED)
         endings.end(tournament, Status.STOPPED, "Stopped by hand.", "stopped")
 
 
@@ -104,10 +115,7 @@ def tournament_update(
     *, tournament_id: int, name: str | None = None, pool_size: int | None = None, priority: int | None = None
 ) -> None:
     """Rename, change the pool's size or the priority. Raises SpecError for values that a spec would refuse."""
-    with transaction.atomic():
-        tournament = orchestrator.lock(tournament_id)
-        if tournament is None:
-            raise Tournament.DoesNotExist(f"There is no tournament {tournament_id}.")
+    with _changing(tournament_id) as tournament:
         if name is not None and name != tournament.name:
             _rename(tournament, name)
         if priority is not None and priority != tournament.priority:
@@ -115,9 +123,7 @@ def tournament_update(
             tournament.priority = priority
         if pool_size is not None and pool_size != tournament.pool_size:
             _resize(tournament, pool_size)
-        # Only these: the row here is older than the revisions that the events above have counted.
-        tournament.save(update_fields=["name", "priority", "pool_size"])
-        orchestrator.fill_pool(tournament.pk)
+        orchestrator.fill(tournament)
         events.publish(tournament.pk, "status")
 
 
@@ -170,10 +176,7 @@ def _shrink(tournament: Tournament) -> None:
 
 def tournament_delete(*, tournament_id: int) -> None:
     """Delete a tournament with its files. Pods that still run notice within a second and end."""
-    with transaction.atomic():
-        tournament = orchestrator.lock(tournament_id)
-        if tournament is None:
-            raise Tournament.DoesNotExist(f"There is no tournament {tournament_id}.")
+    with _changing(tournament_id) as tournament:
         # Held until they are gone: what a pod reports meanwhile would refer to rows that this deletes.
         list(tournament.pods.select_for_update().values_list("pk"))
         events.publish_deleted(tournament.pk)

@@ -21,9 +21,14 @@ def folder(tournament_id: int) -> str:
     return f"tournaments/{tournament_id}"
 
 
+def agent_folder(tournament_id: int, agent_id: int) -> str:
+    """Where all of an agent's files are."""
+    return f"{folder(tournament_id)}/agents/{agent_id}"
+
+
 def agent_file(tournament_id: int, agent_id: int, name: str) -> str:
     """The storage name of an agent's file `name`."""
-    return f"{folder(tournament_id)}/agents/{agent_id}/{name}"
+    return f"{agent_folder(tournament_id, agent_id)}/{name}"
 
 
 def store(path: Path, name: str) -> str:

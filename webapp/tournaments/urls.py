@@ -2,14 +2,16 @@
 
 from django.urls import URLPattern, path
 
-from webapp.tournaments import artefact_views, views
+from webapp.tournaments import artefact_views, form_views, views
 
 app_name = "tournaments"
 urlpatterns: list[URLPattern] = [
     path("", views.tournament_list, name="list"),
     path("tournaments/cards/", views.tournament_cards, name="cards"),
-    path("tournaments/new/", views.tournament_new, name="new"),
-    path("tournaments/new/environment/", views.environment_defaults, name="environment-defaults"),
+    path("tournaments/new/", form_views.tournament_new, name="new"),
+    path("tournaments/new/check/", form_views.tournament_check, name="check"),
+    path("tournaments/new/environment/", form_views.environment_defaults, name="environment-defaults"),
+    path("tournaments/new/presets/<slug:slug>/", form_views.preset_start, name="preset-start"),
     path("tournaments/<int:tournament_id>/", views.tournament_detail, name="detail"),
     path("tournaments/<int:tournament_id>/spec.toml", views.tournament_spec, name="spec"),
     path("slots/", views.slots, name="slots"),

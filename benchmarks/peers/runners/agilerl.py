@@ -51,7 +51,7 @@ def train(job: Job) -> Answer:
         vector_kwargs={"autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP},
     )
     agent = PPO(env.single_observation_space, env.single_action_space, num_envs=NUM_ENVS, device="cpu", **SETTINGS)
-    evaluate = Evaluator(_deterministic(agent), lambda: gymnasium.make(job.env_id))
+    evaluate = Evaluator(deterministic(agent), lambda: gymnasium.make(job.env_id))
     env_steps, running = 0, dict[str, Any]()
     while not training.ended:
         agent.set_training_mode(True)
@@ -65,7 +65,7 @@ def train(job: Job) -> Answer:
     return training.result(evaluate)
 
 
-def _deterministic(agent: PPO) -> Any:
+def deterministic(agent: PPO) -> Any:
     space = agent.action_space
     continuous = isinstance(space, gymnasium.spaces.Box)
 

@@ -8,6 +8,7 @@ import logging
 import os
 from typing import Any
 
+import gymnasium
 import numpy as np
 import ray
 from ray.rllib.algorithms.ppo import PPOConfig
@@ -15,8 +16,9 @@ from ray.rllib.connectors.env_to_module import MeanStdFilter
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 
 from benchmarks.peers.job import Answer, Job, answer
+from benchmarks.peers.runners.ray_looks import act_of
 from benchmarks.peers.runners.warm import warm_up
-from benchmarks.peers.training import Training
+from benchmarks.peers.training import Evaluator, Training
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     "CartPole-v1": {
@@ -39,8 +41,6 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 }
 OTHERS: dict[str, Any] = {"num_envs": 16, "normalize": True, "training": {}, "model": {}}
 
-EPISODES_AT_ONCE = 16
-
 
 def train(job: Job) -> Answer:
     warm_up(job.threads)
@@ -48,23 +48,13 @@ def train(job: Job) -> Answer:
     ray.init(num_cpus=os.cpu_count(), include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     chosen = EXAMPLES.get(job.env_id, OTHERS)
     training = Training(job, chosen["num_envs"])
-    played: list[float] = []
 
-    def on_episode_end(*, episode: Any, env_runner: Any, **rest: Any) -> None:
-        if env_runner.config.in_evaluation:
-            played.append(float(episode.get_return()))
-        else:
-            training.episode(episode.get_return())
+    def on_episode_end(*, episode: Any, **rest: Any) -> None:
+        training.episode(episode.get_return())
 
     algorithm = _config(job, chosen).callbacks(on_episode_end=on_episode_end).build_algo()
-
-    def evaluate(episodes: int, seed: int) -> list[float]:
-        """By RLlib itself, which alone knows its filters."""
-        played.clear()
-        while len(played) < episodes:
-            algorithm.evaluate()
-        return played[:episodes]
-
+    # RLlib's own evaluate() would play here with an observation filter that has seen nothing.
+    evaluate = Evaluator(act_of(algorithm), lambda: gymnasium.make(job.env_id))
     env_steps = 0
     while not training.ended:
         found = algorithm.train()
@@ -84,13 +74,6 @@ def _config(job: Job, chosen: dict[str, Any]) -> Any:
         .learners(num_learners=0)
         .training(**chosen["training"])
         .rl_module(model_config=DefaultModelConfig(**chosen["model"]))
-        .evaluation(
-            evaluation_interval=10**9,
-            evaluation_num_env_runners=0,
-            evaluation_duration=EPISODES_AT_ONCE,
-            evaluation_duration_unit="episodes",
-            evaluation_config={"explore": False},
-        )
         .debugging(seed=int(np.random.SeedSequence(job.seed).generate_state(1)[0]) % 2**31)
     )
 

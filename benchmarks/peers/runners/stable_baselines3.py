@@ -58,7 +58,7 @@ def train(job: Job, algorithms: Algorithms, activations: Mapping[str, Any]) -> A
     env: Any = make_vec_env(job.env_id, n_envs=num_envs, seed=job.seed)
     if normalize:
         env = VecNormalize(env, gamma=chosen.get("gamma", 0.99))
-    model = algorithms[job.algorithm]("MlpPolicy", env, seed=job.seed, **_made(chosen, activations), device="cpu")
+    model = algorithms[job.algorithm]("MlpPolicy", env, seed=job.seed, **made(chosen, activations), device="cpu")
 
     def act(obs: np.ndarray) -> np.ndarray:
         seen = env.normalize_obs(obs) if normalize else obs
@@ -70,7 +70,7 @@ def train(job: Job, algorithms: Algorithms, activations: Mapping[str, Any]) -> A
     return training.result(evaluate)
 
 
-def _made(chosen: dict[str, Any], activations: Mapping[str, Any]) -> dict[str, Any]:
+def made(chosen: dict[str, Any], activations: Mapping[str, Any]) -> dict[str, Any]:
     """The Zoo's texts as the objects that they stand for."""
     made = {
         name: _linear(float(value[4:])) if isinstance(value, str) and value.startswith("lin_") else value

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from podracer_core.agents.learners import LEARNERS
-from podracer_core.checkpoint import Agent
 from podracer_core.envs.spaces import box
 from podracer_core.envs.vector_env import Step, VectorEnv, make_vector_env
 from podracer_core.errors import CheckpointError, DivergedError, EnvironmentCrashedError
 from podracer_core.hyperparameters import complete
+from podracer_core.player import Agent
 from tests.core.making import PointEnv
 
 OFF_POLICY = ["ddpg", "td3", "sac", "redq"]

@@ -10,7 +10,7 @@ import gymnasium
 import pytest
 
 from podracer_core.__main__ import main
-from podracer_core.envs import probe
+from podracer_core.envs import allowed_ids, probe
 from podracer_core.envs.allowed import allowed_packages
 from podracer_core.envs.known import environment_check
 from podracer_core.envs.spaces import make_single
@@ -114,3 +114,15 @@ def test_a_name_that_is_no_module_is_refused(name: str, monkeypatch: pytest.Monk
     monkeypatch.setenv("PODRACER_ENVIRONMENTS", f"json, {name}")
     with pytest.raises(EnvError, match="takes importable modules, separated by commas"):
         allowed_packages()
+
+
+def test_the_ids_of_allowed_packages_are_listed_without_importing_them_here(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(allowed_ids, "_found", {})
+    assert allowed_ids.allowed_ids() == ["walks/Walk-v0"]
+    assert "walks_for_tests" not in sys.modules
+    monkeypatch.setattr(subprocess, "run", None)
+    assert allowed_ids.allowed_ids() == ["walks/Walk-v0"]  # asked once
+    monkeypatch.delenv("PODRACER_ENVIRONMENTS")
+    assert allowed_ids.allowed_ids() == []

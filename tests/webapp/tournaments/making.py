@@ -82,6 +82,16 @@ def stored_checkpoint(claimed: Claim, content: bytes, sha256: str) -> StoredFile
     )
 
 
+def board(*scores: float, **parts: Any) -> Tournament:
+    """A tournament whose leaderboard has agents of these scores, each fresh and with a checkpoint."""
+    given = {"leaderboard": {"size": 8, "eval_episodes": 4}, "generator": {"strategies": {"fresh": 1}}, **parts}
+    made = tournament(pool={"size": 1}, **given)
+    for score in scores:
+        claimed = claim()
+        finish(claimed, result(score), stored_checkpoint(claimed, f"weights of {score}".encode(), "ab"))
+    return made
+
+
 def point(env_steps: int, episodic_return: float | None = 1.0, **losses: float) -> Progress:
     return Progress(env_steps, env_steps / 1000, 1000.0, episodic_return, losses, sent_at=1_700_000_000.0 + env_steps)
 

@@ -88,7 +88,7 @@ def test_a_request_is_rung_for_once_and_made_by_one_worker(
     assert rings == ["make_artefacts"]
     claimed = claim()
     assert (claimed.agent_id, claimed.kind, claimed.name) == (agent_id, "export", "onnx")
-    with default_storage.open(claimed.checkpoint_file) as stored:
+    with default_storage.open(*claimed.checkpoint_files) as stored:
         assert stored.read() == b"weights"
     assert artefacts.artefact_claim(worker="other") is None
     artefacts.artefact_renew(claim=claimed, progress=0.25)

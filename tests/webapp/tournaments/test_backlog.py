@@ -9,7 +9,7 @@ from webapp.tournaments.backlog import PATIENCE, Backlog, Message, merged
 
 
 def message(revision: int, kind: str = "status", key: int | None = None, data: Any = None) -> Message:
-    return {"type": "tournament.message", "revision": revision, "kind": kind, "key": key, "data": data}
+    return {"revision": revision, "changes": [{"kind": kind, "key": key, "data": data}]}
 
 
 def curve(revision: int, agent: str, attempt: int, steps: list[int], **columns: Any) -> Message:

@@ -13,11 +13,13 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
+from podracer_core.tournament.statistics import summarise
 from tests.webapp.tournaments import making
 from tests.webapp.tournaments.sockets import Socket
 from webapp.accounts.services import api_token_create, api_token_revoke
 from webapp.asgi import application
-from webapp.tournaments import consumers, events, orchestrator, services
+from webapp.tournaments import artefacts, consumers, ensembles, events, orchestrator, services
+from webapp.tournaments.artefacts import MadeFile
 from webapp.tournaments.models import Tournament
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -114,6 +116,24 @@ async def test_changes_come_in_order_with_seq_and_the_shapes_of_the_matching_get
         assert not any(message["type"] == "snapshot" for message in heard)
 
 
+async def test_an_ensemble_is_followed_from_being_asked_for_to_its_place() -> None:
+    tournament = await run(making.board, 90, 70)
+
+    async def states(socket: Socket, holds: Callable[[Said], bool]) -> Said:
+        heard = await said_until(socket, lambda message: message["type"] == "leaderboard" and holds(message["data"]))
+        return dict(heard[-1]["data"])
+
+    async with watching(tournament) as (socket, _):
+        await run(ensembles.ensemble_request, tournament_id=tournament.pk, size=2)
+        await states(socket, lambda board: [one["status"] for one in board["making"]] == ["QUEUED"])
+        claimed = await run(artefacts.artefact_claim, worker="w")
+        await states(socket, lambda board: [one["status"] for one in board["making"]] == ["RUNNING"])
+        made, evaluation = MadeFile("ensemble.safetensors", "ab", 2), summarise([80, 82], [10, 10])
+        await run(ensembles.ensemble_finish, claim=claimed, made=made, evaluation=evaluation)
+        board = await states(socket, lambda board: not board["making"])
+        assert [item["kind"] for item in board["items"]] == ["agent", "ensemble", "agent"]
+
+
 async def test_a_burst_of_changes_is_coalesced() -> None:
     tournament = await run(making.tournament)
     claimed = await run(making.claim)
@@ -136,9 +156,11 @@ async def test_a_burst_of_changes_is_coalesced() -> None:
 async def test_a_missing_message_brings_a_snapshot() -> None:
     tournament = await run(making.tournament)
     async with watching(tournament) as (socket, snapshot):
-        ahead = {"type": events.MESSAGE_TYPE, "revision": snapshot["revision"] + 2, "kind": "status", "key": None}
+        changes = [{"kind": "status", "key": None, "data": None}]
+        messages = [{"revision": snapshot["revision"] + 2, "changes": changes}]
+        ahead = {"type": events.MESSAGE_TYPE, "messages": messages}
         await run(Tournament.objects.filter(pk=tournament.pk).update, revision=snapshot["revision"] + 2)
-        await get_channel_layer().group_send(events.group_name(tournament.pk), {**ahead, "data": None})
+        await get_channel_layer().group_send(events.group_name(tournament.pk), ahead)
         again = (await said_until(socket, lambda message: message["type"] == "snapshot"))[-1]
         assert again["revision"] == snapshot["revision"] + 2
 

@@ -20,7 +20,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> LocalTournament:
         "name": "from a laptop",
         "env_id": "CartPole-v1",
         "round": {"env_steps": 2_000},
-        "leaderboard": {"eval_episodes": 4},
+        "leaderboard": {"eval_episodes": 4, "ensemble": 2},
         "generator": {"strategies": {"exploit": 1}},
         "stop": {"pods": 3},
     }
@@ -36,7 +36,8 @@ def test_it_looks_in_the_dashboard_as_it_was(ran: LocalTournament, owner: User, 
     assert f"as tournament {tournament.pk} with 3 agents" in out.getvalue()
     shown = api.get(f"/api/tournaments/{tournament.pk}").json()
     assert (shown["status"], shown["env_steps"]) == ("FINISHED", ran.env_steps)
-    items = api.get(f"/api/tournaments/{tournament.pk}/leaderboard").json()["items"]
+    listed = api.get(f"/api/tournaments/{tournament.pk}/leaderboard").json()["items"]
+    items = [item for item in listed if item["kind"] == "agent"]
     agents = [ran.agents[row.agent] for row in ran.record.leaderboard]
     assert [(item["score"], item["beats_next"]) for item in items] == [
         (agent.score, row.beats_next) for agent, row in zip(agents, ran.record.leaderboard, strict=True)
@@ -51,6 +52,12 @@ def test_it_looks_in_the_dashboard_as_it_was(ran: LocalTournament, owner: User, 
     assert file is not None
     assert b"".join(api.get(f"/api/agents/{best}/checkpoint").streaming_content) == file.read_bytes()
     assert api.get(f"/api/agents/{best}").json()["log"]
+    (ensemble,) = [item for item in listed if item["kind"] == "ensemble"]
+    assert ensemble["parent_names"] == [agent.name for agent in agents[:2]]
+    assert ensemble["score"] == ran.home.ensembles[0].score
+    stored = b"".join(api.get(f"/api/agents/{ensemble['agent']}/checkpoint").streaming_content)
+    assert stored == ran.home.ensemble_file(0).read_bytes()
+    assert api.get(f"/api/agents/{ensemble['agent']}").json()["status"] == "FINISHED"
 
 
 def test_what_goes_wrong_leaves_neither_rows_nor_files(

@@ -486,16 +486,23 @@ def test_a_diverged_agent_enters_nothing_and_is_no_parent() -> None:
     assert Agent.objects.get(pk=making.claim().agent_id).strategy == "fresh"
 
 
-def test_every_event_and_message_raises_the_revision() -> None:
+@pytest.mark.django_db(transaction=True)
+def test_every_transaction_raises_the_revision_by_one() -> None:
     tournament = making.tournament(pool={"size": 1}, stop={"pods": 3})
     seen = []
     for name in ("a", "b"):
         services.tournament_update(tournament_id=tournament.pk, name=name)
         seen.append(Tournament.objects.get().revision)
     for _ in range(3):
-        making.finish(making.claim())
+        claimed = making.claim()
         seen.append(Tournament.objects.get().revision)
-    assert seen == sorted(set(seen))
+        making.progress(claimed, making.point(10))
+        seen.append(Tournament.objects.get().revision)
+        making.finish(claimed)
+        seen.append(Tournament.objects.get().revision)
+    orchestrator.sweep()
+    seen.append(Tournament.objects.get().revision)
+    assert seen == [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 12]
 
 
 def test_a_budget_too_short_for_whole_rounds_is_shared_out_and_every_pod_is_scored(db: None) -> None:

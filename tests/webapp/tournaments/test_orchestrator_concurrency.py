@@ -15,6 +15,7 @@ from django.utils import timezone
 from podracer_core.progress import Directive, Outcome, PodResult
 from tests.webapp.tournaments import making
 from webapp.tournaments import orchestrator, services
+from webapp.tournaments.counts import counted
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import PodLostError, TournamentError
 from webapp.tournaments.models import Agent, LeaderboardEntry, Pod, Tournament
@@ -177,6 +178,7 @@ def test_slots_sweep_pauses_and_resizes_at_once_deadlock_nowhere_and_lose_nothin
         assert tournament.status == "FINISHED", tournament.reason
         assert finished >= 12
         assert tournament.agents.filter(score__isnull=False).count() == finished
+        assert counted(tournament) == {name: getattr(tournament, name) for name in counted(tournament)}
         assert list(tournament.leaderboard.order_by("rank").values_list("rank", flat=True)) == list(
             range(1, tournament.leaderboard.count() + 1)
         )

@@ -9,7 +9,7 @@ from ninja.parser import Parser
 from ninja.security.http import HttpAuthBase
 
 from webapp.tournaments import schemas, strict_json
-from webapp.tournaments.api import agents, artefacts, common, curves, machines, refusals, tournaments
+from webapp.tournaments.api import agents, artefacts, common, curves, ensembles, machines, refusals, tournaments
 
 
 class SignedIn(HttpAuthBase):
@@ -56,5 +56,10 @@ def nothing(request: HttpRequest, rest: str) -> HttpResponse:
     return common.refusal(404, f"There is nothing at /api/{rest}; /api/docs lists what there is.")
 
 
-for router in (machines.router, tournaments.router, curves.router, agents.router, artefacts.router, nowhere):
+_ROUTERS = (
+    *(machines.router, tournaments.router, curves.router, agents.router),
+    *(artefacts.router, ensembles.router, nowhere),
+)
+
+for router in _ROUTERS:
     api.add_router("", router)

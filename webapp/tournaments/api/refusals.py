@@ -35,6 +35,7 @@ _BODIES: dict[str, type[BaseModel]] = {
     "patch": schemas.TournamentPatch,
     "wanted_export": schemas.ExportRequest,
     "wanted_replay": schemas.ReplayRequest,
+    "wanted_ensemble": schemas.EnsembleRequest,
 }
 """By the names of the arguments that take them."""
 

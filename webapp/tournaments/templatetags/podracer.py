@@ -11,6 +11,8 @@ from django.utils.safestring import SafeString
 from podracer_core.envs.wrapped import wrapping_of
 from podracer_core.tournament import sentences
 from webapp.tournaments import selectors
+from webapp.tournaments.forms_hyperparameters import described
+from webapp.tournaments.forms_typed import SpaceRow
 
 register = template.Library()
 
@@ -64,6 +66,13 @@ def size(value: int) -> str:
 def setting(value: Any) -> str:
     """A hyperparameter's value."""
     return sentences.setting(value)
+
+
+@register.filter
+def meaning(row: SpaceRow | None) -> str:
+    """What the hyperparameter of a row of the form is."""
+    found = described().get(row.algorithm, {}).get(row.name) if row else None
+    return f"{'; '.join(filter(None, found.values()))}." if found else ""
 
 
 @register.simple_tag

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
-from webapp.tournaments import artefacts, orchestrator
+from webapp.tournaments import artefacts, ensembles, orchestrator
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +27,7 @@ class Command(BaseCommand):
             try:
                 if _leads():
                     orchestrator.sweep()
+                    ensembles.sweep()
                     artefacts.sweep()
             except (OperationalError, InterfaceError) as error:
                 # The lock went with the connection: another scheduler may lead by now, so it is asked for again.

@@ -1,0 +1,149 @@
+"""What a pod costs the database: few statements, and no more of it however many pods a tournament has had."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from podracer_core.progress import Outcome, PodResult
+from tests.webapp.tournaments import making
+from webapp.tournaments import orchestrator, rows, services
+from webapp.tournaments.counts import counted
+from webapp.tournaments.endings import StoredFiles
+from webapp.tournaments.models import Agent, Pod, Tournament
+
+pytestmark = pytest.mark.django_db
+
+MOST_STATEMENTS = 26
+"""Of a pod that is claimed, reports once, renews its lease once, enters the leaderboard and is replaced by an heir."""
+
+MOST_ROWS = 200
+"""That one statement may look at: the leaderboard, the pool, what has a training state."""
+
+Spent = list[tuple[int, str]]
+
+
+def run_pod(score: float) -> None:
+    claimed = making.claim()
+    making.progress(claimed, making.point(10))
+    orchestrator.pod_renew(pod_id=claimed.pod_id, attempt=claimed.attempt)
+    making.finish(claimed, making.result(score))
+
+
+def started(mode: str = "asynchronous", **parts: Any) -> Tournament:
+    generator = {"mode": mode, "strategies": {"exploit": 1}} if mode == "asynchronous" else {"mode": mode}
+    stop = {"pods": 10**6, "env_steps": 10**12, "hours": 1000, "patience": 10**6, "score": 500}
+    return making.tournament(pool={"size": 2}, generator=generator, stop=stop, **parts)
+
+
+def add_past(tournament: Tournament, pods: int) -> None:
+    """As many finished pods again, whose agents were no good."""
+    with connection.cursor() as cursor:
+        for model, values in (
+            (Agent, {"index": "1000 + n", "name": "n::text", "score": "-n", "state_file": "''", "id": "1000000 + n"}),
+            (Pod, {"agent_id": "1000000 + n", "id": "1000000 + n"}),
+        ):
+            columns = [field.column for field in model._meta.concrete_fields]
+            cursor.execute(
+                f"""
+                INSERT INTO {model._meta.db_table} ({", ".join(f'"{column}"' for column in columns)})
+                SELECT {", ".join(values.get(column, f'past."{column}"') for column in columns)}
+                FROM (SELECT * FROM {model._meta.db_table} WHERE tournament_id = %s ORDER BY id LIMIT 1) past,
+                    generate_series(1, %s) n
+                """,
+                [tournament.pk, pods],
+            )
+            cursor.execute(f"ANALYZE {model._meta.db_table}")
+    Tournament.objects.filter(pk=tournament.pk).update(**counted(tournament))
+
+
+@contextmanager
+def looked_at() -> Iterator[Spent]:
+    """Every statement meanwhile, with how many rows of tables and indices it looked at."""
+    spent: Spent = []
+
+    def explain(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        if not sql.startswith(("PREPARE", "SAVEPOINT", "RELEASE")):
+            with context["connection"].connection.cursor() as cursor:
+                cursor.execute("SAVEPOINT explained")
+                cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
+                found = cursor.fetchone()[0]
+                cursor.execute("ROLLBACK TO SAVEPOINT explained")
+            plan = json.loads(found) if isinstance(found, str) else found
+            spent.append((scanned(plan[0]["Plan"]), sql))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(explain):
+        yield spent
+
+
+def scanned(node: dict[str, Any]) -> int:
+    below = sum(scanned(child) for child in node.get("Plans", []))
+    if "Scan" not in node["Node Type"] or node["Node Type"] in ("CTE Scan", "Subquery Scan", "Function Scan"):
+        return below
+    removed = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
+    return below + round((node["Actual Rows"] + removed) * node["Actual Loops"])
+
+
+@pytest.mark.parametrize("mode", ["asynchronous", "random_search", "generational"])
+def test_a_pod_takes_few_statements_and_none_looks_at_the_past(mode: str) -> None:
+    tournament = started(mode)
+    for score in range(12):
+        run_pod(float(score))
+    with looked_at() as before:
+        run_pod(100.0)
+        run_pod(-1.0)
+    add_past(tournament, 5_000)
+    with looked_at() as after:
+        run_pod(101.0)
+        run_pod(-2.0)
+    assert len(after) <= len(before) <= 2 * MOST_STATEMENTS, [sql for _, sql in before]
+    assert max(after)[0] <= MOST_ROWS, max(after)
+    tournament.refresh_from_db()
+    assert tournament.pods_finished == 5_016
+
+
+OUTCOMES: dict[str, Callable[[int], PodResult]] = {
+    "better": lambda number: making.result(float(number), confirmed=float(number)),
+    "worse": lambda number: making.result(-float(number)),
+    "diverged": lambda number: making.result(float("nan")),
+    "failed": lambda number: making.failure("It broke in step 5."),
+    "lost": lambda number: making.failure("It vanished.", retryable=True),
+    "paused": lambda number: PodResult(Outcome.PAUSED, number, 1.0),
+}
+
+
+@given(outcomes=st.lists(st.sampled_from([*OUTCOMES, "shrink", "stop"]), max_size=14))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_tournament_counts_what_its_pods_add_up_to(outcomes: list[str]) -> None:
+    with transaction.atomic():
+        tournament = making.tournament(pool={"size": 2}, stop={"pods": 8, "score": 500})
+        for number, outcome in enumerate(outcomes, start=1):
+            claimed = orchestrator.pod_claim(worker="w", slot=0, device_kind="cpu")
+            if claimed is None:
+                break
+            if outcome in OUTCOMES:
+                making.finish(claimed, OUTCOMES[outcome](number), StoredFiles(state_file="state"))
+            elif outcome == "shrink":
+                services.tournament_update(tournament_id=tournament.pk, pool_size=1)
+            else:
+                services.tournament_stop(tournament_id=tournament.pk)
+        tournament.refresh_from_db()
+        assert counted(tournament) == {name: getattr(tournament, name) for name in counted(tournament)}
+        transaction.set_rollback(True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_statements_are_prepared_anew_on_a_new_connection_and_outlive_a_rollback() -> None:
+    sql = "SELECT %s::int + 1"
+    with transaction.atomic():
+        assert rows.fetch_one(sql, [1]) == (2,)
+        transaction.set_rollback(True)
+    assert rows.fetch_one(sql, [2]) == (3,)
+    connection.close()
+    assert rows.fetch_one(sql, [3]) == (4,)

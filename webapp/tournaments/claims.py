@@ -1,0 +1,108 @@
+"""What a slot does with a pod, each in one statement: claims it, renews its lease, reports its curve."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import timedelta
+
+from podracer_core.progress import Progress
+from webapp.tournaments import rows
+from webapp.tournaments.models import Agent, Pod, Tournament
+
+_NEXT = rows.Query(
+    """
+    WITH next AS (
+        SELECT pod.id
+        FROM tournaments_tournament tournament
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS pods FROM tournaments_pod WHERE tournament_id = tournament.id AND status = 'RUNNING'
+        ) running
+        JOIN tournaments_pod pod ON pod.tournament_id = tournament.id AND pod.status = 'QUEUED'
+        WHERE tournament.status = 'RUNNING' AND pod.device_kind = %s
+        ORDER BY tournament.priority DESC, running.pods, pod.queued_at, pod.id
+        LIMIT 1
+        FOR UPDATE OF pod SKIP LOCKED
+    )
+    UPDATE tournaments_pod pod
+    SET status = 'RUNNING', attempt = pod.attempt + 1, worker = %s, slot = %s,
+        lease_until = statement_timestamp() + %s::interval,
+        env_steps = pod.state_env_steps, seconds = pod.state_seconds, env_steps_per_second = 0, reason = '',
+        claimed_at = statement_timestamp(), stepping_since = NULL,
+        started_at = coalesce(pod.started_at, statement_timestamp())
+    FROM next, tournaments_agent agent, tournaments_tournament tournament
+    WHERE pod.id = next.id AND agent.id = pod.agent_id AND tournament.id = pod.tournament_id
+    RETURNING {pod}, {agent}, {tournament}
+    """,
+    pod=Pod,
+    agent=Agent,
+    tournament=Tournament,
+)
+
+_RENEW = """
+    UPDATE tournaments_pod pod SET lease_until = statement_timestamp() + %s::interval
+    FROM tournaments_tournament tournament
+    WHERE pod.id = %s AND pod.attempt = %s AND pod.status = 'RUNNING' AND tournament.id = pod.tournament_id
+    RETURNING tournament.status, pod.end_requested
+"""
+
+_REPORT = """
+    WITH held AS (
+        UPDATE tournaments_pod
+        SET env_steps = %s, seconds = %s, env_steps_per_second = %s, episodic_return = %s,
+            lease_until = statement_timestamp() + %s::interval,
+            stepping_since = coalesce(stepping_since, to_timestamp(%s + state_seconds))
+        WHERE id = %s AND attempt = %s AND status = 'RUNNING'
+        RETURNING tournament_id, agent_id, attempt
+    ), stored AS (
+        INSERT INTO tournaments_curvepoint (agent_id, attempt, env_steps, seconds, episodic_return, losses)
+        SELECT held.agent_id, held.attempt, point.*
+        FROM held, jsonb_to_recordset(%s) AS point(
+            env_steps bigint, seconds float8, episodic_return float8, losses jsonb
+        )
+        ON CONFLICT DO NOTHING
+    )
+    SELECT tournament_id, agent_id FROM held
+"""
+
+
+def next_pod(*, worker: str, slot: int, device_kind: str, lease: timedelta) -> Pod | None:
+    """The pod that was claimed, with its agent and tournament; None when there is none.
+
+    The highest priority goes first; among equals the tournament that has the fewest pods running, so that a large
+    pool does not keep a small one waiting; then the oldest pod.
+    """
+    found = _NEXT.first(device_kind, worker, slot, lease)
+    if found is None:
+        return None
+    pod: Pod = found[0]
+    _, pod.agent, pod.tournament = found
+    pod.agent.tournament = pod.tournament
+    return pod
+
+
+def renew(*, pod_id: int, attempt: int, lease: timedelta) -> tuple[str, bool] | None:
+    """The tournament's status, and whether the pod's round shall end; None for a pod that is held no longer."""
+    row = rows.fetch_one(_RENEW, [lease, pod_id, attempt])
+    return row and (row[0], row[1])
+
+
+def report(*, pod_id: int, attempt: int, points: Sequence[Progress], lease: timedelta) -> tuple[int, int] | None:
+    """Store points, in their order. The ids of tournament and agent; None for a pod that is held no longer."""
+    first, latest = points[0], points[-1]
+    # Of the attempt, less what training it has behind it: when it took its first env step.
+    began = first.sent_at - first.seconds
+    row = rows.fetch_one(
+        _REPORT,
+        [
+            latest.env_steps,
+            latest.seconds,
+            latest.env_steps_per_second,
+            latest.episodic_return,
+            lease,
+            began,
+            pod_id,
+            attempt,
+            json.dumps([asdict(point) for point in points]),
+        ],
+    )
+    return row and (row[0], row[1])

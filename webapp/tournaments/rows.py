@@ -1,0 +1,146 @@
+"""Rows read and written in plain SQL, for what every pod passes through: Django's own way costs several times as much.
+
+Statements are prepared once on each connection, so that PostgreSQL plans them once. What happens seldom uses Django's.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Field, Model
+
+Params = Sequence[Any]
+
+_prepared: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
+"""Of each of the driver's connections: its prepared statements, how they are called by their SQL."""
+
+
+class Query:
+    """Statements whose rows hold models: `{pod}` in `sql` stands for the columns of the model given as `pod`."""
+
+    def __init__(self, sql: str, **models: type[Model]) -> None:
+        self._sql = sql.format(**{alias: _columns(model, alias) for alias, model in models.items()})
+        self._models = models
+
+    def all(self, *params: object) -> list[tuple[Any, ...]]:
+        """Each row as its models, in the order in which they were given, and then what else the statement returns."""
+        connection = _connection()
+        return [self._read(row, connection) for row in fetch_all(self._sql, params)]
+
+    def first(self, *params: object) -> tuple[Any, ...] | None:
+        """The first row, or None."""
+        row = fetch_one(self._sql, params)
+        return row and self._read(row, _connection())
+
+    def _read(self, row: tuple[Any, ...], connection: BaseDatabaseWrapper) -> tuple[Any, ...]:
+        found, at = [], 0
+        for model in self._models.values():
+            names, loaders = _loaders(model)
+            values = list(row[at : at + len(names)])
+            for position, field in loaders:
+                values[position] = field.from_db_value(values[position], None, connection)
+            found.append(model.from_db(connection.alias, names, values))
+            at += len(names)
+        return (*found, *row[at:])
+
+
+def _connection() -> BaseDatabaseWrapper:
+    """This thread's; Django's `connection` would look for it anew at every use."""
+    return connections[DEFAULT_DB_ALIAS]
+
+
+def fetch_all(sql: str, params: Params) -> list[tuple[Any, ...]]:
+    """All rows of a statement, as they are."""
+    connection = _connection()
+    with connection.cursor() as cursor:
+        cursor.execute(_call(connection, sql, len(params)), params)
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+    return found
+
+
+def fetch_one(sql: str, params: Params) -> tuple[Any, ...] | None:
+    """The first row of a statement, as it is."""
+    connection = _connection()
+    with connection.cursor() as cursor:
+        cursor.execute(_call(connection, sql, len(params)), params)
+        row: tuple[Any, ...] | None = cursor.fetchone()
+    return row
+
+
+def execute(sql: str, params: Params) -> None:
+    """A statement that answers nothing."""
+    connection = _connection()
+    with connection.cursor() as cursor:
+        cursor.execute(_call(connection, sql, len(params)), params)
+
+
+def _call(connection: BaseDatabaseWrapper, sql: str, places: int) -> str:
+    """What executes `sql` as a prepared statement of this connection."""
+    statements = _prepared.setdefault(connection.connection, {})
+    if sql not in statements:
+        name, numbers = f"podracer_{len(statements)}", iter(range(1, places + 1))
+        with connection.cursor() as cursor:
+            cursor.execute(f"PREPARE {name} AS {re.sub('%s', lambda _: f'${next(numbers)}', sql)}")
+        statements[sql] = f"EXECUTE {name} ({', '.join(['%s'] * places)})"
+    return statements[sql]
+
+
+def insert(row: Model) -> None:
+    """Write a new row; it has its key afterwards."""
+    connection = _connection()
+    values = [_stored(row, field, connection, add=True) for field in _fields(type(row))[1:]]
+    key = fetch_one(_insert_sql(type(row)), values)
+    assert key is not None
+    row.pk = key[0]
+    row._state.adding, row._state.db = False, connection.alias
+
+
+def update(row: Model, *names: str) -> None:
+    """Write these fields of a row, named as Django's `save` would have them."""
+    connection = _connection()
+    values = [_stored(row, _field(type(row), name), connection, add=False) for name in names]
+    execute(_update_sql(type(row), names), [*values, row.pk])
+
+
+def _stored(row: Model, field: Any, connection: BaseDatabaseWrapper, *, add: bool) -> Any:
+    return field.get_db_prep_save(field.pre_save(row, add), connection)
+
+
+@cache
+def _fields(model: type[Model]) -> tuple["Field[Any, Any]", ...]:
+    """Its columns, the key first."""
+    return tuple(model._meta.concrete_fields)
+
+
+def _field(model: type[Model], name: str) -> Any:
+    return model._meta.get_field(name)
+
+
+@cache
+def _loaders(model: type[Model]) -> tuple[list[str], list[tuple[int, Any]]]:
+    """Its attributes, and which of them are not what the database's driver makes of them, JSON above all."""
+    fields = _fields(model)
+    loaders = [(position, field) for position, field in enumerate(fields) if hasattr(field, "from_db_value")]
+    return [field.attname for field in fields], loaders
+
+
+def _columns(model: type[Model], alias: str) -> str:
+    return ", ".join(f'{alias}."{field.column}"' for field in _fields(model))
+
+
+@cache
+def _insert_sql(model: type[Model]) -> str:
+    fields = _fields(model)[1:]
+    names = ", ".join(f'"{field.column}"' for field in fields)
+    places = ", ".join(["%s"] * len(fields))
+    return f'INSERT INTO "{model._meta.db_table}" ({names}) VALUES ({places}) RETURNING id'  # noqa: S608 - no values
+
+
+@cache
+def _update_sql(model: type[Model], names: tuple[str, ...]) -> str:
+    columns = ", ".join(f'"{_field(model, name).column}" = %s' for name in names)
+    return f'UPDATE "{model._meta.db_table}" SET {columns} WHERE id = %s'  # noqa: S608 - no values
