@@ -56,7 +56,7 @@ function descent(item) {
 const SHOWN = 100;
 
 export class Board {
-  constructor(table, { empty, more, tools, count, onLit }) {
+  constructor(table, { empty, more, tools, count }) {
     this.table = table;
     this.body = table.tBodies[0];
     this.empty = empty;
@@ -65,27 +65,13 @@ export class Board {
     this.count = count;
     this.ranks = new Map();
     this.rows = new Map();
-    this.lit = [];
     this.all = false;
     this.axisHead = $(".axis", table.tHead);
     this.view = new BoardView(table.tHead, tools, () => this.draw());
-    // Of an ensemble its members.
-    const agentsOf = (event) => event.target.closest("tr")?.dataset.agents.split(" ") ?? null;
-    this.body.addEventListener("pointerover", (event) => onLit(agentsOf(event)));
-    this.body.addEventListener("focusin", (event) => onLit(agentsOf(event)));
-    this.body.addEventListener("pointerleave", () => onLit(null));
-    this.body.addEventListener("focusout", () => onLit(null));
     more.addEventListener("click", () => {
       this.all = !this.all;
       this.draw();
     });
-  }
-
-  // The rows of these agents; null: none.
-  highlight(agents) {
-    for (const agent of this.lit) this.rows.get(agent)?.element.classList.remove("lit");
-    this.lit = agents ?? [];
-    for (const agent of this.lit) this.rows.get(agent)?.element.classList.add("lit");
   }
 
   sieve(agents) {
@@ -140,11 +126,12 @@ export class Board {
     const known = this.rows.get(item.agent);
     const says = JSON.stringify([item, axis.low, axis.high, target]);
     if (known?.says === says) return known.element;
+    // Of an ensemble its members stand out.
     const agents = item.rank === null ? item.parents : [item.agent];
     const element = known?.element ?? h("tr", { "data-agent": item.agent });
     element.dataset.agents = agents.join(" ");
     const rose = moved && (!this.ranks.has(item.agent) || this.ranks.get(item.agent) > item.rank);
-    const classes = [item.rank === 1 && "champion", rose && "moved", this.lit.includes(item.agent) && "lit"];
+    const classes = [item.rank === 1 && "champion", rose && "moved"];
     element.className = classes.filter(Boolean).join(" ");
     element.replaceChildren(...this.cells(item, axis, target));
     this.rows.set(item.agent, { says, element });

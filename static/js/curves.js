@@ -1,204 +1,234 @@
-// The learning curves: drawn by Plotly from what the server prepared, then grown in place.
-// Builds the same traces as webapp/tournaments/charts.py.
-import { address } from "./dom.js";
-import { CONFIG, coloured, fitted } from "./figure.js";
+// The learning curves of a tournament. The store has what is drawn; a part that is zoomed into, and what all pods are
+// as a group, is asked of the server.
+import { call } from "./api.js";
+import { legendShow } from "./curves-legend.js";
+import { Lines } from "./curves-lines.js";
+import { Picture } from "./curves-picture.js";
+import { viewKeep, viewRead } from "./curves-view.js";
 
-const GHOST_POINTS = 60;
 const DRAW_EVERY_MS = 100;
 const REBUILD_EVERY_MS = 400;
+const ASK_AFTER_MS = 120;
+const KEEP_AFTER_MS = 250;
+const GROUP_EVERY_MS = 3000;
+const ZOOM_POINTS = 30_000;
+const GROUP_ROWS = 300;
 const KEPT_LATENCIES = 500;
-const AXIS_TITLES = { steps: "env steps, ancestors' included", time: "seconds since the start" };
-const LOG_TICKS = { steps: "~s", time: ",~g" };
-const HOVER = "<b>%{fullData.name}</b><br>%{y:,.4~g} at %{x:,.4~s}<extra></extra>";
-
-const line = (color, width) => ({
-  type: "scatter", mode: "lines", line: { color, width }, connectgaps: false, hovertemplate: HOVER,
-});
-
-// Ticks at 1, 2 and 5 of each power of ten, written out: 0.5, 1, 2, 5, 10. On a phone Plotly thins them out.
-const logTicks = (axis, element) => ({
-  tickformat: LOG_TICKS[axis], ...(element.clientWidth < 480 ? { nticks: 3 } : { dtick: "D2" }),
-});
 
 export class Curves {
-  constructor(element, store, figure) {
+  constructor(element, store) {
     this.element = element;
     this.store = store;
-    this.layout = figure.layout;
-    this.view = { axis: "steps", scale: "linear", pods: "all" };
-    this.pending = new Map();
+    [this.view, this.zoom] = viewRead();
+    this.zoomY = null;
+    this.lines = new Lines(store);
+    this.lines.setView(this.view);
+    this.picture = new Picture(element);
     this.sent = [];
-    this.stale = false;
-    this.lastDraw = 0;
-    this.lastRebuild = 0;
-    this.busy = true;
-    this.first(figure);
-    document.addEventListener("themechange", () => this.rebuild());
+    this.lastDraw = this.lastRebuild = 0;
+    new ResizeObserver(() => this.picture.resize() && this.drawNow()).observe(element);
+    document.addEventListener("themechange", () => {
+      this.picture.colorsRead();
+      this.drawNow();
+    });
     document.addEventListener("visibilitychange", () => this.schedule());
+    document.addEventListener("agenthighlight", ({ detail }) => this.highlight(detail));
+    this.ask();
+    this.askGroup();
   }
 
-  async first(figure) {
-    this.traces = figure.data;
-    await Plotly.newPlot(this.element, coloured(figure.data), this.laidOut(), CONFIG);
-    this.element.on("plotly_click", ({ points }) => {
-      const agent = points[0]?.data.meta?.agent;
-      if (agent) location.assign(address(`/agents/${agent}/`));
-    });
-    this.busy = false;
-    this.schedule();
-  }
-
-  laidOut() {
-    const { axis, scale } = this.view;
-    const target = this.store.tournament.target_score;
-    const layout = coloured(this.layout);
-    layout.xaxis = { ...layout.xaxis, type: scale, rangemode: scale === "log" ? "normal" : "tozero" };
-    layout.xaxis.title = { ...layout.xaxis.title, text: AXIS_TITLES[axis] };
-    layout.uirevision = `${axis} ${scale}`;
-    if (target === null) delete layout.shapes;
-    const fit = fitted(layout, this.element);
-    return scale === "log" ? { ...fit, xaxis: { ...fit.xaxis, ...logTicks(axis, this.element) } } : fit;
-  }
-
-  // Plotly measures nothing that is hidden: once it is seen, it fits itself in.
   setShown(shown) {
-    const figure = this.element.closest("figure");
-    if (figure.hidden === !shown) return;
-    figure.hidden = !shown;
-    if (shown && !this.busy) this.rebuild();
-    if (shown && this.element.data) Plotly.Plots.resize(this.element);
+    this.element.closest("figure").hidden = !shown;
   }
 
-  setView(name, value) {
-    this.view[name] = value;
-    this.lastRebuild = 0;
-    this.rebuild();
+  // What a person chose
+
+  setView(changed) {
+    const { axis } = this.view;
+    this.view = { ...this.view, ...changed };
+    this.lines.setView(this.view);
+    if (this.view.axis === axis) this.chosen();
+    else this.setZoom(null);
   }
 
-  xy(agent, curve = this.store.curves.get(agent)) {
-    if (!curve) return { x: [], y: [] };
-    const pod = this.store.podOfAgent.get(agent);
-    const steps = this.view.axis === "steps";
-    const offset = (steps ? pod?.base_env_steps : pod?.start_seconds) ?? 0;
-    return { x: curve[steps ? "env_steps" : "seconds"].map((value) => offset + (value ?? 0)), y: curve.episodic_return };
+  // [low, high] of an axis, or null for all of it; y follows the lines where it was not chosen.
+  setZoom(x, y = null) {
+    this.zoom = x;
+    this.zoomY = y;
+    this.lines.setDetail(null);
+    this.ask();
+    this.chosen();
   }
 
-  build() {
-    const board = new Map(this.store.ranked.map((item) => [item.agent, item]));
-    const running = [...this.store.pods.values()].filter((pod) => pod.status === "RUNNING" && !board.has(pod.agent));
-    const live = new Set(running.map((pod) => pod.agent));
-    const traces = [this.ghosts([...this.store.curves.keys()].filter((agent) => !board.has(agent) && !live.has(agent)))];
-    for (const pod of running) {
-      const { x, y } = this.xy(pod.agent);
-      traces.push({ ...line("--running", 1.6), x: [...x], y: [...y], name: `${pod.agent_name} (training)`,
-        meta: { role: "running", agent: pod.agent } });
+  chosen() {
+    clearTimeout(this.keeping);
+    this.keeping = setTimeout(() => viewKeep(this.view, this.zoom), KEEP_AFTER_MS);
+    this.group = null;
+    this.askGroup();
+    this.drawNow();
+    this.element.dispatchEvent(new Event("viewchange"));
+  }
+
+  // What is asked of the server
+
+  address(part, points) {
+    const query = new URLSearchParams({ axis: this.view.axis, points });
+    if (this.zoom) {
+      query.set("from", this.zoom[0]);
+      query.set("to", this.zoom[1]);
     }
-    for (const item of [...board.values()].reverse()) {
-      const { x, y } = this.xy(item.agent);
-      traces.push({ ...line(`--chip-${item.color % 12}`, item.rank === 1 ? 2.6 : 2), x: [...x], y: [...y],
-        name: `${item.rank} ${item.name}`, meta: { role: "board", agent: item.agent } });
+    return `/api/tournaments/${this.store.tournament.id}/curves${part}?${query}`;
+  }
+
+  // More points of the part that is zoomed into.
+  ask() {
+    clearTimeout(this.asking);
+    if (!this.zoom) return;
+    const { zoom } = this;
+    this.asking = setTimeout(async () => {
+      try {
+        const { curves } = await call("GET", this.address("", ZOOM_POINTS));
+        if (zoom !== this.zoom) return;
+        this.lines.setDetail(curves);
+        this.drawNow();
+      } catch {
+        // The server is away: what the page has stays drawn.
+      }
+    }, ASK_AFTER_MS);
+  }
+
+  get grouped() {
+    return this.view.pods === "best" || this.view.pods === "band";
+  }
+
+  async askGroup() {
+    if (!this.grouped || document.hidden) return;
+    const address = this.address("/statistics", GROUP_ROWS);
+    this.groupAsked = performance.now();
+    this.groupOld = false;
+    try {
+      const group = await call("GET", address);
+      if (!this.grouped || address !== this.address("/statistics", GROUP_ROWS)) return;
+      this.group = group;
+      this.drawNow();
+    } catch {
+      this.groupOld = true; // asked again when the next points come
     }
-    traces.push(this.heads(board));
-    return traces;
   }
 
-  // A dot where each line of the board ends.
-  heads(board) {
-    const ends = [...board.values()].map((item) => {
-      const { x, y } = this.xy(item.agent);
-      const last = y.findLastIndex((value) => value !== null);
-      return { x: x[last] ?? null, y: y[last] ?? null, color: `--chip-${item.color % 12}` };
-    });
-    return { type: "scatter", mode: "markers", hoverinfo: "skip", x: ends.map((end) => end.x), y: ends.map((end) => end.y),
-      marker: { size: 7, color: ends.map((end) => end.color) }, meta: { role: "heads" } };
-  }
+  // What the store says
 
-  ghosts(agents) {
-    const x = [];
-    const y = [];
-    for (const agent of this.view.pods === "all" ? agents : []) {
-      const points = this.xy(agent);
-      const every = Math.max(1, Math.floor(points.x.length / GHOST_POINTS));
-      points.x.forEach((value, index) => {
-        if (index % every && index !== points.x.length - 1) return;
-        x.push(value);
-        y.push(points.y[index]);
-      });
-      x.push(null);
-      y.push(null);
-    }
-    return { ...line("--ghost", 1), x, y, name: "other pods", hoverinfo: "skip", hovertemplate: null, meta: { role: "ghosts" } };
-  }
-
-  // New points of a curve message: drawn with the next frame.
-  extend(agent, added, sentAt) {
-    const waiting = this.pending.get(agent) ?? { env_steps: [], seconds: [], episodic_return: [] };
-    for (const [name, values] of Object.entries(added)) waiting[name].push(...values);
-    this.pending.set(agent, waiting);
+  // Running pods have more points.
+  grow(sentAt) {
     if (sentAt) this.sent.push(sentAt);
+    this.grown = this.groupOld = true;
     this.schedule();
   }
 
-  rebuild() {
+  // Pods began, ended, changed their rank or lost points.
+  changed() {
     this.stale = true;
+    this.ask();
+    this.schedule();
+  }
+
+  // When it is drawn
+
+  drawNow() {
+    this.stale = true;
+    this.lastRebuild = this.lastDraw = 0;
     this.schedule();
   }
 
   schedule() {
-    if (this.busy || this.frame || document.hidden || !(this.stale || this.pending.size)) return;
-    const wait = (this.stale && !this.pending.size ? this.lastRebuild + REBUILD_EVERY_MS : this.lastDraw + DRAW_EVERY_MS)
-      - performance.now();
-    this.frame = true;
-    setTimeout(() => requestAnimationFrame(() => this.draw()), Math.max(0, wait));
+    if (document.hidden || !(this.stale || this.grown)) return;
+    const at = this.grown ? this.lastDraw + DRAW_EVERY_MS : this.lastRebuild + REBUILD_EVERY_MS;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      cancelAnimationFrame(this.frame);
+      this.frame = requestAnimationFrame(() => this.draw());
+    }, Math.max(0, at - performance.now()));
   }
 
-  async draw() {
-    this.frame = false;
-    this.busy = true;
-    const sent = this.sent.splice(0);
-    this.lastDraw = performance.now();
-    const missing = [...this.pending.keys()].some((agent) => this.index(agent) < 0 && this.store.podOfAgent.has(agent));
-    if (missing || (this.stale && this.lastDraw - this.lastRebuild >= REBUILD_EVERY_MS)) {
+  draw() {
+    if (!this.picture.size?.width) return;
+    const now = performance.now();
+    const fresh = !this.scene || (this.stale && now - this.lastRebuild >= REBUILD_EVERY_MS);
+    if (fresh) {
+      this.scene = this.compose();
       this.stale = false;
-      this.lastRebuild = this.lastDraw;
-      this.pending.clear();
-      this.traces = this.build();
-      await Plotly.react(this.element, coloured(this.traces), this.laidOut(), CONFIG);
-    } else {
-      await this.drawPending();
+      this.lastRebuild = now;
     }
+    for (const drawn of this.scene.growing) drawn.line = this.lines.line(drawn.style.agent);
+    this.scene.lines = this.all().map((drawn) => drawn.line);
+    this.grown = false;
+    this.lastDraw = now;
+    if (this.picture.fit(this.scene) || fresh) {
+      this.picture.paintOthers(this.scene);
+      this.picture.paintGrowing(this.scene);
+      this.picture.paintBoard(this.scene);
+    } else {
+      this.picture.paintGrowth(this.scene);
+    }
+    if (this.highlighted) this.paintHighlighted();
+    this.tell(fresh);
+  }
+
+  tell(fresh) {
     const now = Date.now();
-    for (const at of sent) podracer.latencies.push(now - at * 1000);
+    for (const at of this.sent.splice(0)) podracer.latencies.push(now - at * 1000);
     podracer.latencies.splice(0, podracer.latencies.length - KEPT_LATENCIES);
-    this.busy = false;
+    const { growing } = this.picture.beyond;
+    if (fresh || growing !== this.toldBeyond) legendShow(this.element.closest("figure"), this.scene, this.picture.beyond);
+    this.toldBeyond = growing;
+    if (this.groupOld && performance.now() - this.groupAsked > GROUP_EVERY_MS) this.askGroup();
     this.schedule();
   }
 
-  async drawPending() {
-    const x = [];
-    const y = [];
-    const indices = [];
-    for (const [agent, added] of this.pending) {
-      const index = this.index(agent);
-      if (index < 0) continue;
-      const points = this.xy(agent, added);
-      x.push(points.x);
-      y.push(points.y);
-      indices.push(index);
-    }
-    this.pending.clear();
-    if (indices.length) await Plotly.extendTraces(this.element, { x, y }, indices);
+  // Everything that is drawn, from the back to the front.
+  all() {
+    return [...this.scene.others, ...this.scene.growing, ...this.scene.board];
   }
 
-  index(agent) {
-    return this.traces.findIndex((trace) => trace.meta.agent === agent);
+  // The background, the pods that train, and the leaderboard, the champion last.
+  compose() {
+    const [growing, board] = this.grouped ? [[], []] : [this.running(), this.board()];
+    const front = new Set([...growing, ...board].map((style) => style.agent));
+    const back = this.view.pods === "board" ? [] : [...this.store.curves.keys()].filter((agent) => !front.has(agent));
+    const drawn = (style) => ({ style, line: this.lines.line(style.agent) });
+    return {
+      view: this.view, zoom: this.zoom, zoomY: this.zoomY, group: this.group, target: this.store.tournament.target_score,
+      champion: this.store.ranked[0]?.color ?? 0,
+      others: back.map((agent) => drawn({ agent, color: this.picture.colors["--ghost"], width: 1 })),
+      growing: growing.map(drawn),
+      board: board.map(drawn),
+    };
   }
 
-  // Let the lines of some agents stand out; null: all alike again.
+  board() {
+    return this.store.ranked.toReversed().map(({ agent, color, rank }) => ({
+      agent, color: this.picture.colors[`--chip-${color % 12}`], width: rank === 1 ? 2.6 : 2 }));
+  }
+
+  running() {
+    const ranked = new Set(this.store.ranked.map((item) => item.agent));
+    return this.store.running().filter((pod) => !ranked.has(pod.agent))
+      .map(({ agent }) => ({ agent, color: this.picture.colors["--running"], width: 1.6 }));
+  }
+
+  // How an agent is drawn when it stands out; in the colour of its chip, if it has one.
+  drawnOf(agent) {
+    const ranked = this.board().find((style) => style.agent === agent);
+    return { line: this.lines.line(agent), style: { agent, color: ranked?.color ?? this.picture.colors["--ink"], width: 3 } };
+  }
+
   highlight(agents) {
-    if (this.busy || this.highlighted === agents?.join()) return;
-    this.highlighted = agents?.join();
-    const opacity = this.traces.map((trace) => (!agents || agents.includes(trace.meta.agent) ? 1 : 0.22));
-    Plotly.restyle(this.element, { opacity });
+    this.highlighted = agents;
+    if (this.picture.at && !document.hidden) this.paintHighlighted();
+  }
+
+  paintHighlighted() {
+    const drawn = this.highlighted?.filter((agent) => this.store.curves.has(agent)).map((agent) => this.drawnOf(agent));
+    this.picture.paintTop(drawn?.length ? drawn : null);
   }
 }

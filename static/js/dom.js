@@ -32,6 +32,23 @@ export function refill(parent, children) {
   if (href) parent.querySelector(`[href="${CSS.escape(href)}"]`)?.focus({ preventScroll: true });
 }
 
+// Make an element's children like `children`, changing only what differs: for what is drawn several times a second.
+// Elements stay, so whoever listens does so on the parent.
+export function renew(parent, children) {
+  children.forEach((child, index) => {
+    const old = parent.childNodes[index];
+    if (!old) parent.append(child);
+    else if (old.nodeName !== child.nodeName) old.replaceWith(child);
+    else if (child.nodeType === Node.TEXT_NODE) setText(old, child.textContent);
+    else {
+      for (const { name } of [...old.attributes]) if (!child.hasAttribute(name)) old.removeAttribute(name);
+      for (const { name, value } of child.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+      renew(old, [...child.childNodes]);
+    }
+  });
+  while (parent.childNodes.length > children.length) parent.lastChild.remove();
+}
+
 export const json = (id) => JSON.parse(document.getElementById(id).textContent);
 
 // A line over the whole width, as the template tag `sparkline` draws it.

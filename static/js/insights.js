@@ -4,6 +4,7 @@ import { ApiError, call } from "./api.js";
 import { $, $$, address, h, setText } from "./dom.js";
 import { number, plural } from "./format.js";
 import { Gantt, slotsNote, slotsSentence, slotsShow } from "./gantt.js";
+import { highlight } from "./highlight.js";
 import { importanceShow } from "./importance.js";
 import { Lineage } from "./lineage.js";
 import { Parallel } from "./parallel.js";
@@ -17,17 +18,18 @@ const SHORT = 80;
 const PARTS = ["lineage", "hyperparameters", "slots"];
 
 export class Insights {
-  // onLit(agents or null); onSieve(Set of agents or null): who of them the board is to show.
-  constructor(root, { onLit, onSieve }) {
+  // onSieve(Set of agents or null): who of them the board is to show.
+  constructor(root, { onSieve }) {
     this.root = root;
     this.onSieve = onSieve;
     this.chosen = "lineage";
     this.stale = new Set(PARTS);
     this.resting = new Set();
-    this.lineage = new Lineage($("[data-tree-plot]", root), onLit);
-    this.parallel = new Parallel($("[data-parallel-plot]", root), onLit, (rows, of) => this.brushed(rows, of));
-    this.gantt = new Gantt($("[data-gantt-plot]", root), onLit);
+    this.lineage = new Lineage($("[data-tree-plot]", root), highlight);
+    this.parallel = new Parallel($("[data-parallel-plot]", root), highlight, (rows, of) => this.brushed(rows, of));
+    this.gantt = new Gantt($("[data-gantt-plot]", root), highlight);
     this.lineage.onChange = () => this.treeCount();
+    document.addEventListener("agenthighlight", ({ detail }) => this.highlight(detail));
     tabsStart($("[data-tabs]", root), (tab, panel) => {
       this.chosen = panel.dataset.panel;
       this.load();

@@ -1,5 +1,5 @@
 // The pods: those that train now first, then those that wait, then the newest that ended.
-import { address, h, refill } from "./dom.js";
+import { address, h, renew } from "./dom.js";
 import { count, number } from "./format.js";
 
 const SHOWN = innerWidth < 600 ? 5 : 10;
@@ -26,7 +26,7 @@ function retried({ losses }) {
 }
 
 function row(pod, color, paused) {
-  return h("tr", { class: pod.status },
+  return h("tr", { class: pod.status, "data-agents": pod.agent },
     h("td", {}, h("span", { class: `chip ${color === undefined ? "" : `c${color % 12}`}`, "aria-hidden": "true" }),
       h("a", { href: address(`/agents/${pod.agent}/`) }, pod.agent_name), h("div", { class: "sub" }, `${pod.strategy}${retried(pod)}`)),
     h("td", {}, h("span", { class: `state ${pod.status}` }, h("b", {}, pod.status))),
@@ -54,7 +54,7 @@ export class Pods {
     const colors = new Map(store.leaderboard.map((item) => [item.agent, item.color]));
     const pods = [...store.pods.values()].sort((a, b) => ORDER[a.status] - ORDER[b.status] || Number(b.id) - Number(a.id));
     const paused = store.tournament.status === "PAUSED";
-    refill(this.body, (this.all ? pods : pods.slice(0, SHOWN)).map((pod) => row(pod, colors.get(pod.agent), paused)));
+    renew(this.body, (this.all ? pods : pods.slice(0, SHOWN)).map((pod) => row(pod, colors.get(pod.agent), paused)));
     this.empty.hidden = pods.length > 0;
     this.button.hidden = pods.length <= SHOWN;
     this.button.textContent = this.all ? "Show fewer" : `Show all ${pods.length} pods`;

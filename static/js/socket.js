@@ -5,6 +5,9 @@ import { address } from "./dom.js";
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 10_000;
 
+// A page that nobody looks at for so long hears nothing until somebody does.
+const REST_AFTER_MS = 60_000;
+
 export class LiveSocket {
   // onMessage(message); onState(connected, failures in a row, close code)
   constructor(path, { onMessage, onState }) {
@@ -13,7 +16,12 @@ export class LiveSocket {
     this.onState = onState;
     this.failures = 0;
     this.ended = false;
-    addEventListener("online", () => this.reconnectNow());
+    addEventListener("online", () => this.socket && this.reconnectNow());
+    document.addEventListener("visibilitychange", () => {
+      clearTimeout(this.resting);
+      if (document.hidden) this.resting = setTimeout(() => this.rest(), REST_AFTER_MS);
+      else if (!this.socket) this.connect();
+    });
     this.connect();
   }
 
@@ -60,9 +68,18 @@ export class LiveSocket {
     old.close();
   }
 
+  // The next connection begins with a snapshot of all that was missed.
+  rest() {
+    if (this.ended) return;
+    clearTimeout(this.timer);
+    const old = this.socket;
+    this.socket = null;
+    old.close();
+  }
+
   end() {
     this.ended = true;
     clearTimeout(this.timer);
-    this.socket.close();
+    this.socket?.close();
   }
 }

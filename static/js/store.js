@@ -1,6 +1,7 @@
 // What the page knows of a tournament, kept up to date by the messages of its socket. Knows no DOM.
+import { thin } from "./thinning.js";
 
-const AXES = ["env_steps", "seconds"];
+const COLUMNS = ["env_steps", "seconds", "episodic_return"];
 
 // The server sends this many pods at most.
 const COMPLETE = 1000;
@@ -17,9 +18,26 @@ export class Store {
     this.tournament = snapshot.tournament;
     this.boardTake(snapshot.leaderboard);
     this.pods = new Map(snapshot.pods.items.map((pod) => [pod.id, pod]));
+    this.runningPods = null;
     this.podOfAgent = new Map(snapshot.pods.items.map((pod) => [pod.agent, pod]));
     this.events = snapshot.events.items;
-    this.curves = new Map(Object.entries(snapshot.curves));
+    this.curvesTake(snapshot.curves);
+  }
+
+  // The page itself comes without curves; the socket's snapshot brings them.
+  curvesTake(curves) {
+    this.complete = curves !== undefined;
+    this.curves = new Map(Object.entries(curves ?? {}));
+  }
+
+  // Asked with every point, so not looked for among a thousand pods each time.
+  running() {
+    this.runningPods ??= [...this.pods.values()].filter((pod) => pod.status === "RUNNING");
+    return this.runningPods;
+  }
+
+  nameOf(agent) {
+    return this.podOfAgent.get(agent)?.agent_name ?? this.curves.get(agent)?.name ?? "";
   }
 
   // Apply one message; answers which parts changed.
@@ -57,6 +75,7 @@ export class Store {
   podApply(pod) {
     const old = this.pods.get(pod.id);
     this.pods.set(pod.id, pod);
+    this.runningPods = null;
     this.podOfAgent.set(pod.agent, pod);
     if (old && pod.attempt > old.attempt) this.curveCut(pod.agent, pod.env_steps);
     const redraw = !old || old.status !== pod.status || old.attempt !== pod.attempt;
@@ -88,7 +107,7 @@ export class Store {
     if (!curve) return;
     let kept = curve.env_steps.length;
     while (kept && curve.env_steps[kept - 1] > envSteps) kept -= 1;
-    for (const column of Object.values(curve)) column.length = kept;
+    for (const name of COLUMNS) curve[name].length = kept;
   }
 
   curveApply(data) {
@@ -106,21 +125,16 @@ export class Store {
     }
     const curve = this.curves.get(data.agent);
     const last = curve.env_steps.at(-1) ?? -1;
-    const added = { env_steps: [], seconds: [], episodic_return: [] };
     data.env_steps.forEach((envSteps, index) => {
-      if (envSteps <= last) return;
-      for (const name of [...AXES, "episodic_return"]) {
-        const value = data[name]?.[index] ?? null;
-        curve[name].push(value);
-        added[name].push(value);
-      }
+      if (envSteps > last) for (const name of COLUMNS) curve[name].push(data[name]?.[index] ?? null);
     });
-    this.added = added;
-    if (pod && added.env_steps.length) {
-      this.advance(pod, added.env_steps.at(-1), curve);
-      pod.episodic_return = added.episodic_return.at(-1) ?? pod.episodic_return;
+    const envSteps = curve.env_steps.at(-1);
+    if (pod && envSteps > last) {
+      this.advance(pod, envSteps, curve);
+      pod.episodic_return = curve.episodic_return.at(-1) ?? pod.episodic_return;
       changed.push("pods", "tournament");
     }
+    thin(curve);
     return changed;
   }
 
@@ -133,7 +147,6 @@ export class Store {
     while (first > 0 && curve.seconds[last] - curve.seconds[first] < RATE_WINDOW) first -= 1;
     const seconds = curve.seconds[last] - curve.seconds[first];
     if (seconds > 0) pod.env_steps_per_second = (curve.env_steps[last] - curve.env_steps[first]) / seconds;
-    const running = [...this.pods.values()].filter((other) => other.status === "RUNNING");
-    this.tournament.env_steps_per_second = running.reduce((sum, other) => sum + other.env_steps_per_second, 0);
+    this.tournament.env_steps_per_second = this.running().reduce((sum, other) => sum + other.env_steps_per_second, 0);
   }
 }

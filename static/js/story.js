@@ -29,7 +29,7 @@ export function lineSentence(ancestry) {
 
 function member(item) {
   const changed = changes(item.changes);
-  return h("li", {}, h("a", { class: "ancestor", href: address(`/agents/${item.id}/`) }, h("strong", {}, item.name),
+  return h("li", {}, h("a", { class: "ancestor", "data-agents": item.id, href: address(`/agents/${item.id}/`) }, h("strong", {}, item.name),
     h("span", { class: "sub" }, `${item.strategy} · ${number(item.score)}`), changed && h("span", { class: "changes" }, changed)));
 }
 

@@ -2,7 +2,11 @@
 import { $, $$, h, setText, sparkline } from "./dom.js";
 import { count, duration, margin, number, percent, relative, roughly, scaled } from "./format.js";
 
-const big = (element, figure, rest) => element.replaceChildren(figure, " ", h("small", {}, rest));
+function big(element, figure, rest) {
+  if (element.textContent !== `${figure} ${rest}`) element.replaceChildren(figure, " ", h("small", {}, rest));
+}
+
+let sparkOf = null;
 
 // How near the best score is to the target, as target_progress of podracer_core/tournament/stopping.py tells it.
 function targetShare({ target_score: target, best_score: best, sparkline: history }) {
@@ -48,13 +52,14 @@ export function whenText(t) {
 
 function tiles(t) {
   big($("[data-best]"), number(t.best_score), t.best_score === null ? "no agent yet" : `${margin(t, "best_score")} · ${t.best_agent_name}`);
-  $("[data-spark]").replaceChildren(...[sparkline(t.sparkline)].filter(Boolean));
+  if (sparkOf !== String(t.sparkline)) $("[data-spark]").replaceChildren(...[sparkline(t.sparkline)].filter(Boolean));
+  sparkOf = String(t.sparkline);
   const { title, share } = goal(t);
   setText($("[data-goal-title]"), title);
   big($("[data-goal]"), share === null ? "–" : percent(share), remaining(t));
   $("[data-bar]").setAttribute("aria-valuenow", Math.round((share ?? 0) * 100));
   $("[data-bar]").setAttribute("aria-label", title);
-  $("[data-bar] i").style.width = `${(share ?? 0) * 100}%`;
+  $("[data-bar] i").style.width = `${((share ?? 0) * 100).toFixed(1)}%`;
   const average = t.seconds > 0 ? t.env_steps / t.seconds : 0;
   // Between two short pods nothing has a rate yet; what was reached so far says more than 0.
   const live = t.status === "RUNNING" && t.env_steps_per_second > 0;

@@ -2,8 +2,10 @@
 import { Board } from "./board.js";
 import { call } from "./api.js";
 import { controlsStart } from "./controls.js";
+import { Pointer } from "./curves-pointer.js";
+import { toolsStart } from "./curves-tools.js";
 import { Curves } from "./curves.js";
-import { $, $$, json, setText } from "./dom.js";
+import { $, json, setText } from "./dom.js";
 import { Ensembles } from "./ensembles.js";
 import { Insights } from "./insights.js";
 import { Pods } from "./pods.js";
@@ -16,14 +18,16 @@ import { summaryShow, whenText } from "./summary.js";
 const TABLES_EVERY_MS = 250;
 const CLOCK_MS = 1_000;
 
-// For measurements: milliseconds from a point leaving its pod to its being drawn, of the last 500 messages.
-window.podracer = { latencies: [] };
+// For measurements: milliseconds from a point leaving its pod to its being drawn, of the last 500 messages; what is drawn.
+window.podracer = { latencies: [], get curves() { return curves; } };
 
 const store = new Store(json("snapshot"));
-const curves = new Curves($("[data-plot]"), store, json("figure"));
+const curves = new Curves($("[data-plot]"), store);
+toolsStart($("[data-curve-tools]"), curves);
+new Pointer(curves, (agent) => store.nameOf(agent));
 const board = new Board($("table.board"), { empty: $("[data-board-empty]"), more: $("[data-board-more]"),
-  tools: $("[data-board-tools]"), count: $("[data-board-count]"), onLit: highlight });
-const insights = new Insights($("[data-insights]"), { onLit: highlight, onSieve: (agents) => board.sieve(agents) });
+  tools: $("[data-board-tools]"), count: $("[data-board-count]") });
+const insights = new Insights($("[data-insights]"), { onSieve: (agents) => board.sieve(agents) });
 const ensembles = new Ensembles($("[data-ensemble]"), $("[data-making]"), `/api/tournaments/${store.tournament.id}`);
 const pods = new Pods($("[data-pod-rows]"), $("[data-pods-empty]"), $("[data-pods-all]"));
 const events = new Events($("[data-events]"), $("[data-events-all]"));
@@ -35,21 +39,10 @@ const sizeShow = controlsStart(store, (tournament) => {
 
 sharingStart(store.tournament.id);
 
-// Agents that are pointed at stand out everywhere, with the next frame; null: none.
-let lit = null;
-let litFrame = null;
-
-function highlight(agents) {
-  lit = agents;
-  litFrame ??= requestAnimationFrame(() => {
-    litFrame = null;
-    for (const part of [curves, board, insights]) part.highlight(lit);
-  });
-}
-
 // Tables are drawn a few times a second at most, and not at all while nobody looks.
 const dirty = new Set();
 let waiting = false;
+let boardOf = "";
 
 function changed(parts) {
   for (const part of parts) dirty.add(part);
@@ -71,7 +64,10 @@ function show() {
     lineageFollow();
     curvesShow();
   }
-  if (dirty.has("leaderboard") || dirty.has("tournament")) board.render(store.leaderboard, store.tournament);
+  const { status, target_score: target } = store.tournament;
+  // Points alone change the tournament ten times a second, and nothing of the board.
+  if (dirty.has("leaderboard") || boardOf !== `${status} ${target}`) board.render(store.leaderboard, store.tournament);
+  boardOf = `${status} ${target}`;
   if (dirty.has("leaderboard")) ensembles.render(store);
   if (["pods", "leaderboard", "tournament"].some((part) => dirty.has(part))) pods.render(store);
   if (dirty.has("events")) events.render(store.events);
@@ -83,7 +79,7 @@ function show() {
 function curvesShow() {
   const { status } = store.tournament;
   const empty = $("[data-curves-empty]");
-  empty.hidden = store.curves.size > 0 || status === "RUNNING";
+  empty.hidden = store.curves.size > 0 || status === "RUNNING" || !(store.complete || status === "DRAFT");
   setText(empty, status === "DRAFT" ? "The curves grow here once the tournament has started." : "No pod has left a curve.");
   $("[data-curve-tools]").hidden = !empty.hidden;
   curves.setShown(empty.hidden);
@@ -92,24 +88,17 @@ function curvesShow() {
 // The line of descent is asked for when there is a new champion.
 let champion = store.tournament.best_agent;
 lineShow($("[data-line]"), $("[data-lineage-sentence]"), json("ancestry"));
-championColor();
 
 async function lineageFollow() {
   const best = store.tournament.best_agent;
   if (best === champion) return;
   champion = best;
-  championColor();
   try {
     const ancestry = best ? (await call("GET", `/api/agents/${best}`)).ancestry : [];
     if (best === champion) lineShow($("[data-line]"), $("[data-lineage-sentence]"), ancestry);
   } catch {
     champion = null; // asked again with the next status
   }
-}
-
-function championColor() {
-  const [item] = store.ranked;
-  if (item) $("[data-legend-champion]").className = `c${item.color % 12}`;
 }
 
 // What the consumer closes a socket with, where trying again cannot help.
@@ -125,6 +114,19 @@ function lost(code) {
   if (FINAL[code]) socket.end();
 }
 
+// Where sockets do not get through, there are curves all the same.
+async function curvesLoad() {
+  try {
+    const { curves: found } = await call("GET", `/api/tournaments/${store.tournament.id}/curves`);
+    if (store.complete) return;
+    store.curvesTake(found);
+    curves.changed();
+    changed(["tournament"]);
+  } catch {
+    // Asked again when the next try fails.
+  }
+}
+
 const socket = new LiveSocket(`/ws/tournaments/${store.tournament.id}/`, {
   onMessage(message) {
     if (message.data.status === "DELETED") {
@@ -136,25 +138,17 @@ const socket = new LiveSocket(`/ws/tournaments/${store.tournament.id}/`, {
     // A pod began or ended; its points are no news to the insights.
     const news = message.type === "pod" ? parts.includes("curves") : message.type === "snapshot" && store.tournament.revision !== revision;
     if (news) changed(["insights"]);
-    if (parts.includes("points")) curves.extend(message.data.agent, store.added, message.data.sent_at);
-    if (parts.includes("curves")) curves.rebuild();
+    if (parts.includes("points")) curves.grow(message.data.sent_at);
+    if (parts.includes("curves")) curves.changed();
     changed(parts.filter((part) => part !== "points" && part !== "curves"));
   },
   onState(connected, failures, code) {
+    if (!connected && !store.complete) curvesLoad();
     if (connected) banner.hidden = true;
     // The first loss is mended before anybody could read of it.
     else if (failures > 1 || FINAL[code]) lost(code);
   },
 });
-
-for (const group of $$("[data-seg]")) {
-  group.addEventListener("click", (event) => {
-    const chosen = event.target.closest("button");
-    if (!chosen) return;
-    for (const button of $$("button", group)) button.setAttribute("aria-pressed", String(button === chosen));
-    curves.setView(group.dataset.seg, chosen.value);
-  });
-}
 
 document.addEventListener("visibilitychange", () => changed([]));
 setInterval(() => document.hidden || setText($("[data-when]"), whenText(store.tournament)), CLOCK_MS);

@@ -26,7 +26,7 @@ def status_shows(page: Page, status: str, within: float = SOON) -> None:
 
 def curve_points(page: Page) -> int:
     """How many points of learning curves are drawn."""
-    return int(page.evaluate("document.querySelector('[data-plot]').data.reduce((n, trace) => n + trace.x.length, 0)"))
+    return int(page.evaluate("podracer.curves.scene.lines.reduce((sum, line) => sum + line.x.length, 0)"))
 
 
 def test_from_the_link_to_a_checkpoint_that_plays(browser: Browser, stack: Stack, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def tournament_configure(page: Page) -> None:
 def board_changes_by_itself(page: Page) -> None:
     rows = page.get_by_role("table", name="Leaderboard").locator("tbody tr")
     expect(page.get_by_role("figure", name="Learning curves")).to_be_visible()
-    until(page, "document.querySelector('[data-plot]').data?.some((trace) => trace.x.length)", ROUND / 1000)
+    until(page, "window.podracer?.curves.scene?.lines.some((line) => line.end)", ROUND / 1000)
     before = curve_points(page)
     wait_for(lambda: curve_points(page) > before, ROUND / 1000, "curves that grow")
     expect(rows).not_to_have_count(0, timeout=ROUND)

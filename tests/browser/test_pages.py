@@ -217,21 +217,6 @@ def test_the_list_shows_a_new_tournament_without_a_reload(page: Page, stack: Sta
     expect(page.get_by_role("link", name=name)).to_be_visible()
 
 
-def test_curves_can_be_looked_at_in_every_way(page: Page, finished: str) -> None:
-    page.goto(f"/tournaments/{finished}/")
-    choices = {"Horizontal axis": "Time", "Scale of the horizontal axis": "Log", "Which pods are drawn": "Board"}
-    for group, choice in choices.items():
-        button = page.get_by_role("group", name=group, exact=True).get_by_role("button", name=choice)
-        button.click()
-        expect(button).to_have_attribute("aria-pressed", "true")
-    plot = "document.querySelector('[data-plot]')"
-    until(page, f"{plot}.layout?.xaxis.type === 'log' && {plot}.layout.xaxis.title.text.startsWith('seconds')")
-    until(page, f"{plot}.data.find((trace) => trace.meta.role === 'ghosts').x.length === 0")
-    ticks = page.locator("[data-plot] .xtick text").all_text_contents()
-    assert {tick.lstrip("0.")[0] for tick in ticks} <= {"1", "2", "5"}
-    assert len(set(ticks)) == len(ticks)
-
-
 def test_an_agents_page_draws_returns_losses_and_episodes(page: Page, stack: Stack, finished: str) -> None:
     page.goto(paths(stack, finished)[3])
     until(page, "document.querySelector('[data-plot]').data?.[0].x.length > 0")

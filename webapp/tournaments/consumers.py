@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -20,6 +20,7 @@ from webapp.accounts.sockets import actor_from_scope
 from webapp.tournaments import access, events, selectors, sharing, strict_json
 from webapp.tournaments.backlog import Backlog, Changes, merged
 from webapp.tournaments.models import Tournament
+from webapp.tournaments.shared_reads import SharedReads
 
 logger = logging.getLogger(__name__)
 
@@ -156,7 +157,7 @@ class TournamentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         changes = merged(self._backlog.take())
         if changes.to_read:
-            for kind, data in await self._read_existing(_changes_read, changes):
+            for kind, data in await self._existing(_read(_changes_read, self._tournament_id, changes)):
                 await self._say(kind, data)
         for curve in changes.curves:
             await self._say("curve", curve)
@@ -165,26 +166,29 @@ class TournamentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def _send_snapshot(self) -> None:
         self._backlog.reading()
-        revision, data = await self._read_existing(_snapshot_read)
+        revision, data = await self._existing(_snapshots.get(self._tournament_id))
         self._backlog.restart(revision)
-        await self._say("snapshot", data)
+        await self._say_json("snapshot", data)
         if self._backlog.behind:
             self._wake.set()
 
-    async def _read_existing(self, function: Callable[..., Any], *args: Any) -> Any:
-        """What `function` reads of the tournament. Ends the socket where there is none."""
+    async def _existing(self, reading: Awaitable[Any]) -> Any:
+        """What is read of the tournament. Ends the socket where there is none."""
         try:
-            return await _read(function, self._tournament_id, *args)
+            return await reading
         except Tournament.DoesNotExist:
             if self._seq == 0:
                 raise _OverError(MISSING) from None
             await self._say_deleted()
 
     async def _say(self, kind: str, data: Any) -> None:
-        message = {"seq": self._seq, "revision": self._backlog.revision, "type": kind, "data": data}
+        await self._say_json(kind, strict_json.dumps(data))
+
+    async def _say_json(self, kind: str, data: str) -> None:
+        message = f'{{"seq":{self._seq},"revision":{self._backlog.revision},"type":"{kind}","data":{data}}}'
         self._seq += 1
         async with asyncio.timeout(SEND_TIMEOUT):
-            await self.send(text_data=strict_json.dumps(message))
+            await self.send(text_data=message)
 
     async def _say_deleted(self) -> None:
         await self._say("status", {"id": str(self._tournament_id), "status": "DELETED"})
@@ -219,12 +223,15 @@ async def _read(function: Callable[..., Any], *args: Any) -> Any:
     return await database_sync_to_async(function, thread_sensitive=False)(*args)
 
 
-def _snapshot_read(tournament_id: int) -> tuple[int, Any]:
-    """The revision is read first, so that no message newer than it can be missing in the data."""
+def _snapshot_read(tournament_id: int) -> tuple[int, str]:
+    """The revision is read first, so that no message newer than it can be missing in the data, which is JSON."""
     revision = selectors.revision_get(tournament_id)
     if revision is None:
         raise Tournament.DoesNotExist
-    return revision, selectors.snapshot(tournament_id)
+    return revision, strict_json.dumps(selectors.snapshot(tournament_id))
+
+
+_snapshots = SharedReads(_snapshot_read)
 
 
 def _changes_read(tournament_id: int, changes: Changes) -> list[tuple[str, Any]]:

@@ -177,6 +177,7 @@ class PodOut(_Answer):
     env_steps: int
     round_env_steps: int | None
     base_env_steps: int
+    depth: int
     env_steps_per_second: float
     seconds: float
     episodic_return: float | None
@@ -352,6 +353,45 @@ class CurveOut(BaseModel):
     env_steps: list[int]
     seconds: list[float]
     episodic_return: list[float | None]
+
+
+class TournamentCurve(_Answer):
+    """Columns of one length, and where they lie: x is base_env_steps + env_steps, start_seconds + seconds, or
+    depth + env_steps / round_env_steps.
+    """
+
+    name: str
+    depth: int
+    base_env_steps: int
+    start_seconds: float | None
+    round_env_steps: int | None
+    env_steps: list[int]
+    seconds: list[float]
+    episodic_return: list[float | None]
+
+
+class TournamentCurves(_Answer):
+    """curves: by agent id"""
+
+    axis: str
+    curves: dict[str, TournamentCurve]
+
+
+class CurveStatistics(_Answer):
+    """Columns of one length. Where there is a single pod its mean has no interval.
+
+    pods: how many are under way at x; best: the highest return that any pod has had up to x
+    """
+
+    x: list[float]
+    pods: list[int]
+    mean: list[float | None]
+    mean_low: list[float | None]
+    mean_high: list[float | None]
+    iqm: list[float | None]
+    lower_quartile: list[float | None]
+    upper_quartile: list[float | None]
+    best: list[float]
 
 
 class EnvironmentPage(_Answer):

@@ -3,6 +3,7 @@
 The number of queries does not depend on the number of rows.
 """
 
+import math
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -12,17 +13,19 @@ from django.db.models.functions import Now
 
 from podracer_core.spec import StopSpec
 from podracer_core.tournament.stopping import Standing, budget_progress, target_progress
-from webapp.tournaments import clock, curves, ensemble_selectors
+from webapp.tournaments import clock, curve_statistics, curves, ensemble_selectors, population_curves
 from webapp.tournaments.lineage import ancestry
 from webapp.tournaments.models import Agent, Event, LeaderboardEntry, Pod, PodLogLine, Tournament, Worker
 from webapp.tournaments.orchestrator import LEASE
+from webapp.tournaments.population_curves import Axis
 
 Item = dict[str, Any]
 Page = dict[str, Any]
 
 SPARKLINE_POINTS = 60
 LOG_LINES = 500
-SNAPSHOT_POINTS = 300
+SNAPSHOT_POINTS = 30_000
+"""Of all curves together."""
 
 
 def _at(moment: datetime | None) -> str | None:
@@ -227,6 +230,7 @@ def _pod(row: Pod) -> Item:
         "env_steps": row.env_steps,
         "round_env_steps": row.env_steps_budget,
         "base_env_steps": agent.base_env_steps,
+        "depth": agent.depth,
         "env_steps_per_second": row.env_steps_per_second,
         "episodic_return": row.episodic_return,
         "score": agent.score,
@@ -405,19 +409,38 @@ def agent_curve(agent_id: int, *, points: int | None = 500, from_ancestor: bool 
     return whole if points is None else curves.thinned(whole, points)
 
 
-def tournament_curves(tournament_id: int, *, points: int = SNAPSHOT_POINTS) -> dict[str, curves.Curve]:
-    """The return curves of all agents of a tournament, by agent id."""
-    agents = list(Agent.objects.filter(tournament_id=tournament_id).values_list("pk", flat=True))
-    found = curves.curves_of(agents, losses=False)
-    return {str(agent_id): curves.thinned(curve, points) for agent_id, curve in found.items()}
+def tournament_curves(
+    tournament_id: int,
+    *,
+    axis: Axis = "steps",
+    low: float = -math.inf,
+    high: float = math.inf,
+    points: int = SNAPSHOT_POINTS,
+) -> dict[str, population_curves.Curve]:
+    """The return curves of a tournament's agents where `axis` is from `low` to `high`, by agent id.
+
+    Together about `points`; each keeps its extremes.
+    """
+    return population_curves.window(population_curves.curves_read(tournament_id), axis, low, high, points)
+
+
+def tournament_curve_statistics(
+    tournament_id: int, *, axis: Axis = "steps", low: float | None = None, high: float | None = None, points: int = 300
+) -> dict[str, list[Any]]:
+    """Mean, middle and best of all pods of a tournament at equal x, as columns."""
+    return curve_statistics.group(population_curves.curves_read(tournament_id), axis, low, high, points)
 
 
 def snapshot(tournament_id: int) -> Item:
-    """All that the tournament's page shows. Raises Tournament.DoesNotExist."""
+    """All that a tournament's socket begins with. Raises Tournament.DoesNotExist."""
+    return {**page(tournament_id), "curves": tournament_curves(tournament_id)}
+
+
+def page(tournament_id: int) -> Item:
+    """What the tournament's page is first drawn with; the curves, which may be long, follow. Raises DoesNotExist."""
     return {
         "tournament": tournament_get(tournament_id),
         "leaderboard": leaderboard_list(tournament_id),
         "pods": pod_list(tournament_id),
         "events": event_list(tournament_id),
-        "curves": tournament_curves(tournament_id),
     }

@@ -51,7 +51,7 @@ def slots(request: HttpRequest) -> HttpResponse:
 def tournament_detail(request: HttpRequest, tournament_id: int) -> HttpResponse:
     """One tournament, live."""
     try:
-        snapshot = selectors.snapshot(tournament_id)
+        snapshot = selectors.page(tournament_id)
     except Tournament.DoesNotExist:
         raise Http404 from None
     tournament = snapshot["tournament"]
@@ -63,7 +63,6 @@ def tournament_detail(request: HttpRequest, tournament_id: int) -> HttpResponse:
         "most_members": MAX_ENSEMBLE,
         "ended": tournament["status"] in Tournament.ENDED,
         "snapshot": snapshot,
-        "figure": charts.curves_figure(snapshot),
         "ancestry": selectors.agent_get(int(best))["ancestry"] if best else [],
     }
     return render(request, "tournaments/detail.html", context)

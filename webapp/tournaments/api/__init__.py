@@ -13,6 +13,7 @@ from webapp.tournaments.api import (
     agents,
     artefacts,
     common,
+    curves,
     ensembles,
     insights,
     machines,
@@ -69,6 +70,7 @@ def nothing(request: HttpRequest, rest: str) -> HttpResponse:
 for router in (
     machines.router,
     tournaments.router,
+    curves.router,
     agents.router,
     artefacts.router,
     ensembles.router,
