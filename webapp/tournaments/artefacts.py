@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from podracer_core.errors import SpecError
-from webapp.tournaments import clock, dispatch, storage
+from webapp.tournaments import clock, dispatch, draining, storage
 from webapp.tournaments.errors import ArtefactLostError, TournamentError
 from webapp.tournaments.models import Agent, Artefact, Worker
 
@@ -83,12 +83,12 @@ def _again(artefact: Artefact) -> bool:
 
 
 def artefact_claim(*, worker: str) -> ArtefactClaim | None:
-    """Claim the artefact that has waited longest, or None when none waits."""
+    """Claim the artefact that has waited longest, or None when none waits, or the worker is drained."""
     with transaction.atomic():
         artefact = (
             Artefact.objects.select_for_update(skip_locked=True, of=("self",))
             .select_related("agent")
-            .filter(status=Status.QUEUED)
+            .filter(~draining.drained(worker), status=Status.QUEUED)
             .order_by("requested_at", "pk")
             .first()
         )
@@ -132,7 +132,7 @@ def artefact_fail(*, claim: ArtefactClaim, reason: str) -> None:
 
 
 def artefact_requeue(*, claim: ArtefactClaim) -> None:
-    """A worker that stops hands back what it had begun. Raises ArtefactLostError."""
+    """A worker that stops or is drained hands back what it had begun. Raises ArtefactLostError."""
     _write(claim, status=Status.QUEUED, lease_until=None, requested_at=Now())
 
 
@@ -159,4 +159,5 @@ def sweep() -> None:
 
 
 def workers_online() -> bool:
-    return Worker.objects.filter(seen_at__gt=Now() - WORKER_SILENCE).exists()
+    """Whether any worker is there that is not drained."""
+    return Worker.objects.filter(seen_at__gt=Now() - WORKER_SILENCE, drain=Worker.Drain.NO).exists()

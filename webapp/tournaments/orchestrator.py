@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce, Now
 
 from podracer_core.progress import Directive, PodResult, Progress
 from podracer_core.tournament import modes
-from webapp.tournaments import board, clock, dispatch, endings, events, lineage, population, retention
+from webapp.tournaments import board, clock, dispatch, draining, endings, events, lineage, population, retention
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import PodLostError
 from webapp.tournaments.models import CurvePoint, Pod, Tournament, Worker
@@ -99,18 +99,18 @@ def _fill(tournament: Tournament, served: int = 0) -> int:
 
 
 def _device_kind(device: str) -> str:
-    """Where pods of a tournament go: for "auto" to CUDA slots while there are any."""
+    """Where pods of a tournament go: for "auto" to CUDA slots while any take pods."""
     if device != "auto":
         return device
-    online = Worker.objects.filter(device_kind=Pod.DeviceKind.CUDA, seen_at__gt=Now() - 3 * LEASE).exists()
-    return str(Pod.DeviceKind.CUDA if online else Pod.DeviceKind.CPU)
+    taking = Worker.objects.filter(device_kind=Pod.DeviceKind.CUDA, seen_at__gt=Now() - 3 * LEASE, drain="")
+    return str(Pod.DeviceKind.CUDA if taking.exists() else Pod.DeviceKind.CPU)
 
 
 # Claiming and running
 
 
 def pod_claim(*, worker: str, slot: int, device_kind: str) -> Claim | None:
-    """Claim a queued pod of `device_kind`, or None when there is none.
+    """Claim a queued pod of `device_kind`, or None when there is none, or the worker is drained.
 
     The highest priority goes first; among equals the tournament that has the fewest pods running, so that a large
     pool does not keep a small one waiting; then the oldest pod.
@@ -122,6 +122,7 @@ def pod_claim(*, worker: str, slot: int, device_kind: str) -> Claim | None:
             Pod.objects.select_for_update(skip_locked=True, of=("self",))
             .select_related("tournament", "agent")
             .filter(
+                ~draining.drained(worker),
                 status=Pod.Status.QUEUED,
                 device_kind=device_kind,
                 tournament__status=Tournament.Status.RUNNING,

@@ -56,5 +56,5 @@ def nothing(request: HttpRequest, rest: str) -> HttpResponse:
     return common.refusal(404, f"There is nothing at /api/{rest}; /api/docs lists what there is.")
 
 
-for router in (machines.router, tournaments.router, agents.router, artefacts.router, nowhere):
+for router in (machines.router, machines.operations, tournaments.router, agents.router, artefacts.router, nowhere):
     api.add_router("", router)

@@ -14,7 +14,7 @@ from podracer_core.sentences import sentence
 from webapp.tournaments import schemas
 from webapp.tournaments.api import common
 from webapp.tournaments.errors import TournamentError
-from webapp.tournaments.models import Agent, Tournament
+from webapp.tournaments.models import Agent, Tournament, Worker
 
 
 def _spec_refused(request: HttpRequest, error: SpecError) -> HttpResponse:
@@ -35,6 +35,7 @@ _BODIES: dict[str, type[BaseModel]] = {
     "patch": schemas.TournamentPatch,
     "wanted_export": schemas.ExportRequest,
     "wanted_replay": schemas.ReplayRequest,
+    "wanted_drain": schemas.DrainRequest,
 }
 """By the names of the arguments that take them."""
 
@@ -75,6 +76,7 @@ def install(api: NinjaAPI) -> None:
         TournamentError: _state_refused,
         Tournament.DoesNotExist: _missing,
         Agent.DoesNotExist: _missing,
+        Worker.DoesNotExist: _missing,
         RequestDataTooBig: _too_big,
         HttpError: _http_error,
     }

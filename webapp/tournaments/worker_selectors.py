@@ -1,0 +1,145 @@
+"""Reads of workers: what their hosts are, how busy they are, and what runs on them."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import Now
+
+from webapp.tournaments.models import Artefact, Pod, Tournament, Worker
+from webapp.tournaments.orchestrator import LEASE
+from webapp.tournaments.selectors import Item
+
+SILENCE = 3 * LEASE
+NO_USAGE: Item = {"every": 5.0, "cpu": [], "memory": [], "gpus": []}
+
+
+def worker_name(text: str) -> str:
+    """The name of the worker of that name, else of that id. Raises Worker.DoesNotExist."""
+    if Worker.objects.filter(name=text).exists():
+        return text
+    if text.isascii() and text.isdecimal() and len(text) <= 18:
+        found = Worker.objects.filter(pk=int(text)).values_list("name", flat=True).first()
+        if found is not None:
+            return found
+    raise Worker.DoesNotExist(f"There is no worker {text!r}; GET /api/workers?offline=true lists them.")
+
+
+def worker_list(*, offline: bool = True) -> list[Item]:
+    """The workers with what runs on them, those online first, each group by name."""
+    kept = [item for item in _items(Worker.objects.order_by("name")) if offline or item["state"] != "offline"]
+    return sorted(kept, key=lambda item: bool(item["state"] == "offline"))
+
+
+def worker_get(name: str) -> Item:
+    """One worker. Raises Worker.DoesNotExist."""
+    for item in _items(Worker.objects.filter(name=name)):
+        return item
+    raise Worker.DoesNotExist(f"There is no worker {name!r}.")
+
+
+def _items(workers: QuerySet[Worker]) -> list[Item]:
+    """`workers` with what runs on them, in three queries for all."""
+    rows = list(workers.annotate(online=Q(seen_at__gt=Now() - SILENCE)))
+    names = [row.name for row in rows]
+    pods, artefacts = _pods(names), _artefacts(names)
+    return [_worker(row, row.online, pods[row.name], artefacts[row.name]) for row in rows]
+
+
+def slots_taking(workers: list[Item]) -> dict[str, int]:
+    """How many slots take pods, by device kind: of workers that are online and not drained."""
+    taking = [item for item in workers if item["state"] == "online"]
+    return {
+        kind: sum(item["slots"] for item in taking if item["device_kind"] == kind) for kind in Pod.DeviceKind.values
+    }
+
+
+def queue_lengths() -> dict[str, int]:
+    """Pods that wait for a slot, by device kind."""
+    waiting = Pod.objects.filter(status=Pod.Status.QUEUED, tournament__status=Tournament.Status.RUNNING)
+    return dict(waiting.order_by().values_list("device_kind").annotate(total=Count("pk")))
+
+
+def _pods(workers: list[str]) -> dict[str, list[Pod]]:
+    running = Pod.objects.filter(worker__in=workers, status=Pod.Status.RUNNING).select_related("agent", "tournament")
+    return _by_worker(running.order_by("slot", "pk"))
+
+
+def _artefacts(workers: list[str]) -> dict[str, list[Artefact]]:
+    made = Artefact.objects.filter(worker__in=workers, status=Artefact.Status.RUNNING).select_related("agent")
+    return _by_worker(made.order_by("pk"))
+
+
+def _by_worker(rows: Iterable[Any]) -> dict[str, list[Any]]:
+    grouped: dict[str, list[Any]] = defaultdict(list)
+    for row in rows:
+        grouped[row.worker].append(row)
+    return grouped
+
+
+def _worker(row: Worker, online: bool, pods: list[Pod], artefacts: list[Artefact]) -> Item:
+    facts = row.facts
+    return {
+        "id": str(row.pk),
+        "name": row.name,
+        "device_kind": row.device_kind,
+        "slots": row.slots,
+        "seen_at": row.seen_at.isoformat(),
+        "state": _state(row, online, busy=bool(pods or artefacts)),
+        "drain": row.drain,
+        "host": facts.get("host", ""),
+        "cpu": facts.get("cpu", ""),
+        "cores": facts.get("cores"),
+        "threads": facts.get("threads"),
+        "memory": facts.get("memory"),
+        "gpus": facts.get("gpus", []),
+        "usage": row.usage or NO_USAGE,
+        "env_steps_per_second": sum(pod.env_steps_per_second for pod in pods),
+        "running": [_running(pod) for pod in pods],
+        "making": [_making(artefact) for artefact in artefacts],
+    }
+
+
+def _state(row: Worker, online: bool, *, busy: bool) -> str:
+    if not online:
+        return "offline"
+    if not row.drain:
+        return "online"
+    return "draining" if busy else "drained"
+
+
+def _running(pod: Pod) -> Item:
+    agent, tournament = pod.agent, pod.tournament
+    return {
+        "slot": pod.slot or 0,
+        "pod": str(pod.pk),
+        "agent": str(agent.pk),
+        "agent_name": agent.name,
+        "color": agent.color,
+        "algorithm": agent.algorithm,
+        "tournament": str(tournament.pk),
+        "tournament_name": tournament.name,
+        "env_id": tournament.env_id,
+        "env_steps": pod.env_steps,
+        "round_env_steps": pod.env_steps_budget,
+        "progress": _progress(pod),
+        "env_steps_per_second": pod.env_steps_per_second,
+    }
+
+
+def _progress(pod: Pod) -> float | None:
+    """How far its round is, 0 to 1, by whichever bound is nearer."""
+    seconds = None if pod.agent.schedule else pod.tournament.spec["round"]["seconds"]
+    shares = [(pod.env_steps, pod.env_steps_budget), (pod.seconds, seconds)]
+    return max((min(1.0, done / bound) for done, bound in shares if bound), default=None)
+
+
+def _making(artefact: Artefact) -> Item:
+    return {
+        "kind": artefact.kind,
+        "name": artefact.name,
+        "agent": str(artefact.agent_id),
+        "agent_name": artefact.agent.name,
+        "progress": artefact.progress,
+    }
