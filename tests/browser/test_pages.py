@@ -25,7 +25,15 @@ def draft(stack: Stack, name: str = "a draft", **spec: object) -> str:
 
 def paths(stack: Stack, identity: str) -> list[str]:
     champion = stack.api("GET", f"/tournaments/{identity}/leaderboard")["items"][0]["agent"]
-    return ["/", "/tournaments/new/", f"/tournaments/{identity}/", f"/agents/{champion}/", "/tokens/", "/nowhere"]
+    return [
+        "/",
+        "/tournaments/new/",
+        f"/tournaments/{identity}/",
+        f"/agents/{champion}/",
+        "/workers/",
+        "/tokens/",
+        "/nowhere",
+    ]
 
 
 def test_nothing_scrolls_sideways_on_a_phone(page: Page, stack: Stack, finished: str) -> None:

@@ -12,6 +12,7 @@ from webapp.tournaments.orchestrator import LEASE
 from webapp.tournaments.selectors import Item
 
 SILENCE = 3 * LEASE
+STATES = ("online", "draining", "drained", "offline")
 NO_USAGE: Item = {"every": 5.0, "cpu": [], "memory": [], "gpus": []}
 
 
@@ -55,10 +56,36 @@ def slots_taking(workers: list[Item]) -> dict[str, int]:
     }
 
 
-def queue_lengths() -> dict[str, int]:
-    """Pods that wait for a slot, by device kind."""
-    waiting = Pod.objects.filter(status=Pod.Status.QUEUED, tournament__status=Tournament.Status.RUNNING)
-    return dict(waiting.order_by().values_list("device_kind").annotate(total=Count("pk")))
+def fleet() -> Item:
+    """All workers and what they are together.
+
+    waiting: pods in the queue; unserved: those of a device kind that no slot takes, by kind
+    """
+    workers = worker_list()
+    taking, waiting = slots_taking(workers), _waiting()
+    online = [item for item in workers if item["state"] != "offline"]
+    return {
+        "workers": [{**item, "places": _places(item)} for item in workers],
+        "counts": {state: sum(item["state"] == state for item in workers) for state in STATES},
+        "slots": sum(item["slots"] for item in online),
+        "taking": sum(taking.values()),
+        "busy": sum(len(item["running"]) for item in online),
+        "env_steps_per_second": sum(item["env_steps_per_second"] for item in online),
+        "waiting": sum(waiting.values()),
+        "unserved": {kind: count for kind, count in waiting.items() if not taking[kind]},
+    }
+
+
+def _waiting() -> dict[str, int]:
+    queued = Pod.objects.filter(status=Pod.Status.QUEUED, tournament__status=Tournament.Status.RUNNING)
+    return dict(queued.order_by().values_list("device_kind").annotate(total=Count("pk")))
+
+
+def _places(worker: Item) -> list[Item]:
+    """Every slot, with what runs on it or None."""
+    running = {item["slot"]: item for item in worker["running"]}
+    last = max(running, default=-1)
+    return [{"slot": slot, "running": running.get(slot)} for slot in range(max(worker["slots"], last + 1))]
 
 
 def _pods(workers: list[str]) -> dict[str, list[Pod]]:

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models.functions import Now
 from django.test import Client
@@ -194,3 +195,40 @@ def test_a_worker_that_there_is_not_is_a_404_with_a_sentence(api: Client, missin
             in refused(api.post(f"/api/workers/{missing}{path}", content_type="application/json"), 404)[""]
         )
     assert "There is no worker" in refused(api.delete(f"/api/workers/{missing}"), 404)[""]
+
+
+@pytest.fixture
+def browser(owner: User, client: Client) -> Client:
+    client.force_login(owner)
+    return client
+
+
+def test_the_page_teaches_how_to_add_a_worker_where_none_is(browser: Client) -> None:
+    page = browser.get("/workers/").content.decode()
+    assert "No worker is there" in page
+    assert "make worker" in page
+
+
+def test_the_page_shows_what_each_worker_is_and_runs(browser: Client) -> None:
+    seen("rack", facts=FACTS, usage=USAGE)
+    seen("gone")
+    silent("gone", 3600)
+    making.tournament(name="<race>", pool={"size": 3}, round={"env_steps": 1000})
+    making.progress(making.claim(worker="rack", slot=1), making.point(250))
+    for path in ("/workers/", "/workers/cards/"):
+        page = " ".join(browser.get(path).content.decode().split())
+        for text in ("A Processor, 8 cores", "A GPU, 80 GB", "50 %", "90 %", "&lt;race&gt;", "1 k</b>", "of 1 k"):
+            assert text in page, (path, text)
+        assert 'aria-valuenow="25"' in page
+        assert "1 <small>of 2</small>" in page, "slots busy"
+        assert 'aria-label="Drain rack"' in page
+        assert 'aria-label="Forget gone"' in page
+
+
+def test_pods_that_no_slot_takes_are_pointed_out(browser: Client) -> None:
+    seen("gpu", device_kind="cuda")
+    making.tournament(pool={"size": 1, "device": "cuda"})
+    assert "every pod has a slot" not in browser.get("/workers/").content.decode()
+    worker_services.worker_drain(name="gpu")
+    assert "1 for a CUDA slot, and none takes pods" in browser.get("/workers/").content.decode()
+    assert "drained" in browser.get("/slots/").content.decode()
