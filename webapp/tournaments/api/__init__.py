@@ -9,7 +9,7 @@ from ninja.parser import Parser
 from ninja.security.http import HttpAuthBase
 
 from webapp.tournaments import schemas, strict_json
-from webapp.tournaments.api import agents, artefacts, common, machines, refusals, tournaments
+from webapp.tournaments.api import agents, artefacts, common, compare, machines, refusals, tournaments
 
 
 class SignedIn(HttpAuthBase):
@@ -56,5 +56,13 @@ def nothing(request: HttpRequest, rest: str) -> HttpResponse:
     return common.refusal(404, f"There is nothing at /api/{rest}; /api/docs lists what there is.")
 
 
-for router in (machines.router, machines.operations, tournaments.router, agents.router, artefacts.router, nowhere):
+for router in (
+    machines.router,
+    machines.operations,
+    tournaments.router,
+    agents.router,
+    artefacts.router,
+    compare.router,
+    nowhere,
+):
     api.add_router("", router)

@@ -1,0 +1,138 @@
+"""How groups of evaluated agents compare, with how sure that is.
+
+A group is a tournament's leaderboard or one agent: the returns of each agent's evaluation episodes. After Agarwal et
+al. 2021 (arXiv 2108.13264): the interquartile mean, performance profiles and the probability of improvement, each with
+a 95 % interval from one stratified bootstrap, which draws episodes anew within each agent, so that all keep their
+weight.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from podracer_core.tournament.statistics import CONFIDENCE, RESAMPLES
+
+Floats = npt.NDArray[np.float64]
+
+CURVE_RESAMPLES = 300
+PROFILE_POINTS = 101
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A statistic and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The episodes of a group in the order of their returns, and its bootstrap samples.
+
+    values: [episodes]; counts: [resamples, episodes], how often each episode was drawn
+    """
+
+    values: Floats
+    counts: Floats
+
+
+def sample(returns: Sequence[Sequence[float]], *, seed: int = 0) -> Sample:
+    """The sample of a group: the returns of each of its agents' episodes, one at least in all. All are numbers."""
+    rng = np.random.default_rng(seed)
+    strata = [np.asarray(part, dtype=np.float64) for part in returns if len(part)]
+    drawn = [rng.multinomial(len(part), np.full(len(part), 1 / len(part)), size=RESAMPLES) for part in strata]
+    values, counts = np.concatenate(strata), np.concatenate(drawn, axis=1)
+    order = np.argsort(values, kind="stable")
+    return Sample(values[order], counts[:, order].astype(np.float64))
+
+
+def iqm(group: Sample) -> Estimate:
+    """The mean of the middle half of all episodes; those at its two edges count by their fraction."""
+    once = np.ones((1, len(group.values)))
+    return _estimate(_iqm(group.values, once), _iqm(group.values, group.counts))
+
+
+def _iqm(values: Floats, counts: Floats) -> Floats:
+    """Of each row of `counts`, which says how often each of the ordered `values` is there. [rows]"""
+    edges = np.cumsum(counts, axis=1) / len(values)
+    before = edges - counts / len(values)
+    weights = np.clip(np.minimum(edges, 0.75) - np.maximum(before, 0.25), 0, None)
+    return np.asarray((weights @ values) / weights.sum(axis=1))
+
+
+def profile(group: Sample, thresholds: Floats) -> tuple[Floats, Floats, Floats]:
+    """The share of episodes whose return is above each threshold, and the ends of its interval."""
+    above = (group.values[:, None] > thresholds[None, :]).astype(np.float64)
+    shares = group.counts @ above / len(group.values)
+    low, high = np.quantile(shares, _tails(), axis=0)
+    return above.mean(axis=0), low, high
+
+
+def thresholds(groups: Sequence[Sample]) -> Floats:
+    """Returns from the lowest to the highest of all groups, for their profiles."""
+    low = min(float(group.values[0]) for group in groups)
+    high = max(float(group.values[-1]) for group in groups)
+    return np.linspace(low, high, PROFILE_POINTS)
+
+
+def probability_of_improvement(first: Sample, second: Sample) -> Estimate:
+    """How probable it is that an episode of the first has a higher return than one of the second; a tie counts half."""
+    below = np.searchsorted(second.values, first.values, side="left")
+    upto = np.searchsorted(second.values, first.values, side="right")
+
+    def probability(mine: Floats, others: Floats) -> Floats:
+        beaten = np.concatenate([np.zeros((len(others), 1)), np.cumsum(others, axis=1)], axis=1)
+        wins = (beaten[:, below] + beaten[:, upto]) / 2
+        return np.asarray((mine * wins).sum(axis=1) / (len(first.values) * len(second.values)))
+
+    once = probability(np.ones((1, len(first.values))), np.ones((1, len(second.values))))
+    return _estimate(once, probability(first.counts, second.counts))
+
+
+def _estimate(value: Floats, resampled: Floats) -> Estimate:
+    low, high = np.quantile(resampled, _tails())
+    return Estimate(float(value[0]), float(low), float(high))
+
+
+def _tails() -> list[float]:
+    return [(1 - CONFIDENCE) / 2, 1 - (1 - CONFIDENCE) / 2]
+
+
+# Learning curves
+
+
+def bridged(lines: Floats) -> Floats:
+    """`lines` with a straight line over the gaps within each; before its first and after its last point it stays open.
+
+    lines: [agents, bins], NaN where there is no point
+    """
+    places, whole = np.arange(lines.shape[1]), lines.copy()
+    for row in whole:
+        known = ~np.isnan(row)
+        if known.any():
+            row[:] = np.interp(places, places[known], row[known], left=np.nan, right=np.nan)
+    return whole
+
+
+def mean_band(lines: Floats, *, seed: int = 0) -> tuple[Floats, Floats, Floats]:
+    """The mean of the lines that are there at each place, and its 95 % interval over agents; NaN where there is none.
+
+    lines: [agents, bins], NaN where an agent is not under way
+    """
+    there = ~np.isnan(lines)
+    filled = np.where(there, lines, 0.0)
+    agents = len(lines)
+    rng = np.random.default_rng(seed)
+    drawn = rng.multinomial(agents, np.full(agents, 1 / agents), size=CURVE_RESAMPLES).astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = filled.sum(axis=0) / there.sum(axis=0)
+        # A sample that drew none of those that are there says nothing about the place.
+        means = (drawn @ filled) / (drawn @ there)
+    low, high = np.full_like(mean, np.nan), np.full_like(mean, np.nan)
+    known = there.any(axis=0)
+    low[known], high[known] = np.nanquantile(means[:, known], _tails(), axis=0)
+    return mean, low, high
