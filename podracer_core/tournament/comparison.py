@@ -33,43 +33,57 @@ class Estimate:
 class Sample:
     """The episodes of a group in the order of their returns, and its bootstrap samples.
 
-    values: [episodes]; counts: [resamples, episodes], how often each episode was drawn
+    values: [episodes]; counts: [episodes, resamples], how often each episode was drawn; before: [episodes + 1,
+    resamples], how many draws lie before each episode, and at the end all
     """
 
     values: Floats
     counts: Floats
+    before: Floats
 
 
 def sample(returns: Sequence[Sequence[float]], *, seed: int = 0) -> Sample:
     """The sample of a group: the returns of each of its agents' episodes, one at least in all. All are numbers."""
     rng = np.random.default_rng(seed)
     strata = [np.asarray(part, dtype=np.float64) for part in returns if len(part)]
-    drawn = [rng.multinomial(len(part), np.full(len(part), 1 / len(part)), size=RESAMPLES) for part in strata]
-    values, counts = np.concatenate(strata), np.concatenate(drawn, axis=1)
+    values = np.concatenate(strata)
     order = np.argsort(values, kind="stable")
-    return Sample(values[order], counts[:, order].astype(np.float64))
+    counts = np.concatenate([_drawn(len(part), rng) for part in strata])[order]
+    return _sample(values[order], counts)
+
+
+def _drawn(episodes: int, rng: np.random.Generator) -> Floats:
+    """How often each of the episodes of one agent is in each bootstrap sample. [episodes, resamples]"""
+    drawn = rng.integers(0, episodes, size=(episodes, RESAMPLES)) * RESAMPLES + np.arange(RESAMPLES)
+    return np.bincount(drawn.ravel(), minlength=episodes * RESAMPLES).reshape(episodes, RESAMPLES).astype(np.float64)
+
+
+def _sample(values: Floats, counts: Floats) -> Sample:
+    return Sample(values, counts, np.concatenate([np.zeros((1, counts.shape[1])), np.cumsum(counts, axis=0)]))
+
+
+def _as_is(group: Sample) -> Sample:
+    """The group with each episode drawn once."""
+    return _sample(group.values, np.ones((len(group.values), 1)))
 
 
 def iqm(group: Sample) -> Estimate:
     """The mean of the middle half of all episodes; those at its two edges count by their fraction."""
-    once = np.ones((1, len(group.values)))
-    return _estimate(_iqm(group.values, once), _iqm(group.values, group.counts))
+    return _estimate(_iqm(_as_is(group)), _iqm(group))
 
 
-def _iqm(values: Floats, counts: Floats) -> Floats:
-    """Of each row of `counts`, which says how often each of the ordered `values` is there. [rows]"""
-    edges = np.cumsum(counts, axis=1) / len(values)
-    before = edges - counts / len(values)
-    weights = np.clip(np.minimum(edges, 0.75) - np.maximum(before, 0.25), 0, None)
-    return np.asarray((weights @ values) / weights.sum(axis=1))
+def _iqm(group: Sample) -> Floats:
+    """Of each bootstrap sample. [resamples]"""
+    episodes = len(group.values)
+    inside = np.clip(group.before, episodes / 4, episodes * 3 / 4)
+    return np.asarray(group.values @ np.diff(inside, axis=0) / (episodes / 2))
 
 
 def profile(group: Sample, thresholds: Floats) -> tuple[Floats, Floats, Floats]:
     """The share of episodes whose return is above each threshold, and the ends of its interval."""
-    above = (group.values[:, None] > thresholds[None, :]).astype(np.float64)
-    shares = group.counts @ above / len(group.values)
-    low, high = np.quantile(shares, _tails(), axis=0)
-    return above.mean(axis=0), low, high
+    upto = np.searchsorted(group.values, thresholds, side="right")
+    low, high = np.quantile(1 - group.before[upto] / len(group.values), _tails(), axis=1)
+    return 1 - upto / len(group.values), low, high
 
 
 def thresholds(groups: Sequence[Sample]) -> Floats:
@@ -84,13 +98,11 @@ def probability_of_improvement(first: Sample, second: Sample) -> Estimate:
     below = np.searchsorted(second.values, first.values, side="left")
     upto = np.searchsorted(second.values, first.values, side="right")
 
-    def probability(mine: Floats, others: Floats) -> Floats:
-        beaten = np.concatenate([np.zeros((len(others), 1)), np.cumsum(others, axis=1)], axis=1)
-        wins = (beaten[:, below] + beaten[:, upto]) / 2
-        return np.asarray((mine * wins).sum(axis=1) / (len(first.values) * len(second.values)))
+    def probability(mine: Sample, others: Sample) -> Floats:
+        wins = (others.before[below] + others.before[upto]) / 2
+        return np.asarray(np.einsum("er,er->r", mine.counts, wins) / (len(mine.values) * len(others.values)))
 
-    once = probability(np.ones((1, len(first.values))), np.ones((1, len(second.values))))
-    return _estimate(once, probability(first.counts, second.counts))
+    return _estimate(probability(_as_is(first), _as_is(second)), probability(first, second))
 
 
 def _estimate(value: Floats, resampled: Floats) -> Estimate:

@@ -30,6 +30,8 @@ def paths(stack: Stack, identity: str) -> list[str]:
         "/tournaments/new/",
         f"/tournaments/{identity}/",
         f"/agents/{champion}/",
+        f"/compare/?t={identity}&a={champion}",
+        "/compare/",
         "/workers/",
         "/tokens/",
         "/nowhere",
@@ -266,3 +268,40 @@ def test_the_search_space_follows_the_chosen_algorithms(page: Page, stack: Stack
     expect(page.get_by_role("button", name="Start")).to_be_visible()
     spec = stack.api("GET", f"/tournaments/{page.url.rstrip('/').rpartition('/')[2]}")["spec"]
     assert [part["name"] for part in spec["algorithms"]] == ["dqn"]
+
+
+def test_tournaments_and_agents_are_ticked_on_several_pages_and_compared(
+    page: Page, stack: Stack, finished: str
+) -> None:
+    other = draft(stack, "another", pool={"size": 1})
+    page.goto("/")
+    boxes = [
+        page.get_by_role("checkbox", name=f"Compare {name}", exact=True).first for name in ("another", "quick one")
+    ]
+    for box in boxes:
+        box.check()
+    chosen = page.get_by_role("region", name="Chosen to compare")
+    expect(chosen.get_by_role("status")).to_contain_text("2 things chosen")
+    page.goto(f"/tournaments/{finished}/")
+    expect(chosen.get_by_role("status")).to_contain_text("2 things chosen")
+    first = page.get_by_role("table", name="Leaderboard").get_by_role("checkbox").first
+    first.focus()
+    page.keyboard.press("Space")
+    expect(chosen.get_by_role("status")).to_contain_text("3 things chosen")
+    chosen.get_by_role("link", name="Compare").click()
+
+    expect(page.get_by_role("heading", name="Final scores")).to_be_visible()
+    expect(page.get_by_role("link", name="another")).to_be_visible()
+    until(page, "document.querySelectorAll('[data-plot].js-plotly-plot').length === 2")
+    drawn = "document.querySelector('[data-kind=curves]').data.filter((trace) => trace.visible !== false)"
+    assert page.evaluate(f"{drawn}.map((trace) => trace.meta.role)") == ["band", "mean"] * 3
+    page.get_by_role("button", name="Best so far").click()
+    until(page, f"{drawn}.every((trace) => trace.meta.role === 'best')")
+    page.get_by_role("link", name="Champion").click()
+    page.get_by_label("Target score").fill("1")
+    page.get_by_role("button", name="Apply").click()
+    expect(page.get_by_text("when the first agent was scored at 1 or above", exact=False)).to_be_visible()
+    page.get_by_role("link", name="Remove another").click()
+    expect(page.get_by_role("link", name="another", exact=True)).to_be_hidden()
+    assert f"t={other}" not in page.url
+    assert "of=champion" in page.url

@@ -5,7 +5,7 @@ A group is a tournament's leaderboard, its champion alone, or one agent. Scores 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import combinations
 from typing import Literal
 
 from django.db.models import Count, Max, Sum
@@ -24,7 +24,7 @@ Of = Literal["board", "champion"]
 MOST_GROUPS = 10
 """More colours than these are not told apart, and the page shows a table of each against each."""
 
-MOST_AGENTS = 50
+MOST_AGENTS = 20
 """Of a board, the best."""
 
 
@@ -136,12 +136,19 @@ def _environment(env_id: str, groups: list[Group], axis: Axis, target: float | N
         "times": [_time_to_target(group, target) for group in groups if group.agent is None],
         "scores": [_score(group, samples[group.key]) for group in scored],
         "profiles": _profiles(samples),
-        "improvement": [
-            {"better": first, "than": second, **_estimate(statistics.probability_of_improvement(*pair))}
-            for first, second in permutations(samples, 2)
-            for pair in [(samples[first], samples[second])]
-        ],
+        "improvement": _improvement(samples),
     }
+
+
+def _improvement(samples: dict[str, Sample]) -> list[Item]:
+    """Of each against each other; the one way is computed, the other is what is left to 1."""
+    found = []
+    for first, second in combinations(samples, 2):
+        there = statistics.probability_of_improvement(samples[first], samples[second])
+        back = Estimate(1 - there.value, 1 - there.high, 1 - there.low)
+        found += [{"better": first, "than": second, **_estimate(there)}]
+        found += [{"better": second, "than": first, **_estimate(back)}]
+    return found
 
 
 def _target(groups: Iterable[Group]) -> float | None:

@@ -6,17 +6,24 @@ from typing import Any
 from podracer_core.tournament.sentences import setting
 
 RANGES = ("uniform", "loguniform", "int")
+DEFAULT = "default"
 
 
 def spec_table(specs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Rows {name, values} in the order of the specifications' fields; a value is None where a field is not there.
 
-    The specifications are complete and in JSON form. Their names are left out.
+    The specifications are complete and in JSON form, but for hyperparameters that are left to their default. Their
+    names are left out.
     """
     columns = [dict(_flat(spec)) for spec in specs]
     names = dict.fromkeys(name for column in columns for name in column)
-    rows = [{"name": name, "values": [column.get(name) for column in columns]} for name in names]
+    rows = [{"name": name, "values": [_value(column, name) for column in columns]} for name in names]
     return [row for row in rows if len(set(row["values"])) > 1]
+
+
+def _value(column: Mapping[str, str], name: str) -> str | None:
+    algorithm, _, _ = name.partition(".")
+    return column.get(name, DEFAULT if algorithm in column["algorithms"].split(", ") else None)
 
 
 def _flat(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

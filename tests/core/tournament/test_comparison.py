@@ -33,7 +33,7 @@ def test_episodes_are_drawn_within_each_agent_so_agents_alike_in_themselves_leav
     strong, weak = [500.0] * 20, [10.0] * 20
     found = comparison.iqm(comparison.sample([strong, weak]))
     assert (found.value, found.low, found.high) == pytest.approx((255.0, 255.0, 255.0))
-    assert np.all(comparison.sample([strong, weak]).counts.sum(axis=1) == 40)
+    assert np.all(comparison.sample([strong, weak]).counts.sum(axis=0) == 40)
 
 
 def test_a_profile_by_hand() -> None:

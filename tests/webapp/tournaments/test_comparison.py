@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import F
 from django.test import Client
@@ -166,8 +167,51 @@ def test_differences_are_told_in_the_words_of_the_specification() -> None:
     rows = {row["name"]: row["values"] for row in spec_table([one.spec, two.spec])}
     assert rows["algorithms"] == ["ppo", "ppo, dqn"]
     assert rows["pool.priority"] == ["0", "3"]
-    assert rows["ppo.gamma"][0] == "choice 0.9, 0.99"
+    assert rows["ppo.gamma"] == ["choice 0.9, 0.99", "default"]
     assert rows["ppo.learning_rate"][1] == "loguniform 1.0e-4 to 3.0e-3"
     assert "name" not in rows
     assert "env_id" not in rows
     assert spec_table([one.spec, one.spec]) == []
+
+
+@pytest.fixture
+def browser(owner: User, client: Client) -> Client:
+    client.force_login(owner)
+    return client
+
+
+def test_the_page_teaches_how_to_choose_where_nothing_is_chosen(browser: Client) -> None:
+    assert "There is no tournament yet" in browser.get("/compare/").content.decode()
+    making.tournament(name="<one>")
+    page = browser.get("/compare/").content.decode()
+    assert "Choose two or more" in page
+    assert "&lt;one&gt;" in page
+
+
+def test_the_page_shows_scores_times_chances_and_differences(browser: Client) -> None:
+    strong, claims = played("<strong>", 100.0, 120.0, stop={"pods": 9, "score": 110})
+    weak, _ = played("weak", 20.0, 30.0, stop={"pods": 8, "score": 110})
+    page = " ".join(browser.get(f"/compare/?t={strong.pk}&t={weak.pk}").content.decode().split())
+    assert "<strong>" not in page
+    for text in ("<b>110</b>", "not reached", "&gt; 99 %", "&lt; 1 %", "stop.pods", "<td>9</td>", "<td>8</td>"):
+        assert text in page, text
+    assert "different environments" not in page
+    other, _ = played("other", -200.0, env_id="Pendulum-v1")
+    page = browser.get(f"/compare/?t={strong.pk}&t={other.pk}&a={claims[0].agent_id}").content.decode()
+    assert "Scores of different environments do not compare" in page
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "text"),
+    [
+        ("t=999", 404, "There is no tournament 999."),
+        ("a=x", 422, "is not the id of any agent"),
+        ("&".join(f"t={number}" for number in range(1, 12)), 422, "at most 10"),
+    ],
+)
+def test_an_address_that_names_nothing_says_so_above_the_choice(
+    browser: Client, query: str, status: int, text: str
+) -> None:
+    response = browser.get(f"/compare/?{query}")
+    assert response.status_code == status
+    assert text in response.content.decode()
