@@ -1,7 +1,6 @@
 // Ticks tournaments in the list and agents on a leaderboard, and takes them to the page that compares them.
 // What is ticked is kept while the tab lives, so that it can be gathered from several pages.
 import { $, $$, h } from "./dom.js";
-import { plural } from "./format.js";
 
 const KEPT = "compare";
 const MOST = 10;
@@ -30,7 +29,7 @@ function show() {
     // It lasts until the page is left, then.
   }
   bar.hidden = !chosen.size;
-  summary.textContent = `${plural(chosen.size, "thing")} chosen: ${[...chosen.values()].join(", ")}`;
+  summary.textContent = `${chosen.size} chosen: ${[...chosen.values()].join(", ")}`;
   go.href = address();
   for (const box of $$("input[data-choose]")) {
     box.checked = chosen.has(box.dataset.choose);
@@ -38,7 +37,10 @@ function show() {
   }
 }
 
-// Rows of a leaderboard are made anew whenever it changes; each gets its box again before it is painted.
+// Rows of a leaderboard are made anew whenever it changes; each gets its box again before it is painted, and the box
+// that had the focus has it again.
+let lost = null;
+
 function boxes() {
   const focused = document.activeElement?.dataset?.choose ?? lost;
   for (const row of $$("[data-board] tr[data-agent]")) {
@@ -55,7 +57,7 @@ function boxes() {
   }
 }
 
-let lost = null;
+document.addEventListener("pointerdown", () => (lost = null));
 document.addEventListener("focusin", ({ target }) => (lost = target.dataset?.choose ?? null));
 document.addEventListener("change", ({ target }) => {
   const key = target.dataset?.choose;

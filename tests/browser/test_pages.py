@@ -4,7 +4,7 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
-from tests.browser.conftest import until
+from tests.browser.conftest import WAIT_MS, until
 from tests.stack import Stack, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
@@ -281,17 +281,17 @@ def test_tournaments_and_agents_are_ticked_on_several_pages_and_compared(
     for box in boxes:
         box.check()
     chosen = page.get_by_role("region", name="Chosen to compare")
-    expect(chosen.get_by_role("status")).to_contain_text("2 things chosen")
-    page.goto(f"/tournaments/{finished}/")
-    expect(chosen.get_by_role("status")).to_contain_text("2 things chosen")
+    expect(chosen.get_by_role("status")).to_contain_text("2 chosen")
+    page.goto(f"/tournaments/{finished}/", wait_until="commit")
+    expect(chosen.get_by_role("status")).to_contain_text("2 chosen", timeout=2 * WAIT_MS)
     first = page.get_by_role("table", name="Leaderboard").get_by_role("checkbox").first
     first.focus()
     page.keyboard.press("Space")
-    expect(chosen.get_by_role("status")).to_contain_text("3 things chosen")
+    expect(chosen.get_by_role("status")).to_contain_text("3 chosen")
     chosen.get_by_role("link", name="Compare").click()
 
     expect(page.get_by_role("heading", name="Final scores")).to_be_visible()
-    expect(page.get_by_role("link", name="another")).to_be_visible()
+    expect(page.get_by_role("link", name="another", exact=True)).to_be_visible()
     until(page, "document.querySelectorAll('[data-plot].js-plotly-plot').length === 2")
     drawn = "document.querySelector('[data-kind=curves]').data.filter((trace) => trace.visible !== false)"
     assert page.evaluate(f"{drawn}.map((trace) => trace.meta.role)") == ["band", "mean"] * 3
