@@ -58,12 +58,12 @@ def node_name(worker: str) -> str:
 
 def ring_worker(name: str) -> None:
     """Tell one worker, once the transaction has committed, to read what is wanted of it."""
-    transaction.on_commit(lambda: _broadcast(READ_ORDERS, [node_name(name)]))
+    transaction.on_commit(lambda: _broadcast(READ_ORDERS, destination=[node_name(name)]))
 
 
-def _broadcast(command: str, workers: list[str] | None = None) -> None:
+def _broadcast(command: str, **to: list[str]) -> None:
     try:
-        _broker.control.broadcast(command, destination=workers)
+        _broker.control.broadcast(command, **to)
     except (OperationalError, OSError) as error:
         # Nothing is lost: what is wanted stands in PostgreSQL, where it is read or rung for again.
         logger.warning("could not send %s: %s", command, error)

@@ -12,7 +12,16 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.webapp.tournaments import making
 from tests.webapp.tournaments.test_api import holds, refused
-from webapp.tournaments import artefacts, orchestrator, schemas, selectors, services, worker_selectors, worker_services
+from webapp.tournaments import (
+    artefacts,
+    dispatch,
+    orchestrator,
+    schemas,
+    selectors,
+    services,
+    worker_selectors,
+    worker_services,
+)
 from webapp.tournaments.errors import TournamentError
 from webapp.tournaments.models import Pod, Worker
 
@@ -122,13 +131,13 @@ def test_what_runs_on_a_drained_worker_ends_there(api: Client) -> None:
 def test_it_can_be_told_to_drain_now_and_the_messages_ring_only_it(
     api: Client, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:
-    sent: list[tuple[str, list[str] | None]] = []
-    monkeypatch.setattr("webapp.tournaments.dispatch._broadcast", lambda command, to=None: sent.append((command, to)))
+    sent: list[tuple[str, dict[str, list[str]]]] = []
+    monkeypatch.setattr(dispatch._broker.control, "broadcast", lambda command, **to: sent.append((command, to)))
     seen("gpu/1:7")
     with django_capture_on_commit_callbacks(execute=True):
         body = api.post("/api/workers/gpu/1:7/drain", {"now": True}, content_type="application/json").json()
     assert (body["drain"], seen("gpu/1:7")) == ("now", "now")
-    assert sent == [("read_orders", ["podracer@gpu/1:7"])]
+    assert sent == [("read_orders", {"destination": ["podracer@gpu/1:7"]})]
 
 
 @pytest.mark.parametrize("body", ['{"now": "yes"}', '{"soon": true}', '{"now": NaN}', "[]"])
