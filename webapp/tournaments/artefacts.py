@@ -154,7 +154,8 @@ def sweep() -> None:
     if workers_online():
         dispatch.ring_artefacts()
         return
-    reason = f"No worker came online within {PATIENCE.seconds} seconds; start one with make run or make worker, or resume a drained one."
+    remedy = "start one with make run or make worker, or resume a drained one."
+    reason = f"No worker came online within {PATIENCE.seconds} seconds; {remedy}"
     waiting.filter(requested_at__lt=Now() - PATIENCE).update(status=Status.FAILED, reason=reason, finished_at=Now())
 
 
