@@ -14,7 +14,7 @@ def main() -> int:
         from workers.machine import machine
 
         here = machine()
-        from webapp.tournaments.dispatch import queue_name
+        from webapp.tournaments.dispatch import node_name, queue_name
         from workers.celery import app
     except PodracerError as error:
         print(error, file=sys.stderr)
@@ -28,7 +28,7 @@ def main() -> int:
             "--pool=threads",
             f"--concurrency={here.slots}",
             f"--queues={queue_name(here.device_kind)}",
-            f"--hostname=podracer@{here.name}",
+            f"--hostname={node_name(here.name)}",
             "--loglevel=WARNING",
             "--without-gossip",
             "--without-mingle",

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,8 @@ class ArtefactMaker:
 
     def __init__(self, worker: str, stopping: threading.Event) -> None:
         self.worker, self.stopping = worker, stopping
+        self.leaving = threading.Event()
+        """Set while what is made here shall be made elsewhere."""
         self._bell = threading.Event()
         self._thread = threading.Thread(target=self._live, name="artefacts", daemon=True)
 
@@ -82,7 +85,7 @@ class ArtefactMaker:
             home.mkdir(parents=True, exist_ok=True)
             folder = Path(tempfile.mkdtemp(prefix=f"artefact-{claim.artefact_id}-", dir=home))
             try:
-                Making(claim, folder, self.stopping).run()
+                Making(claim, folder, lambda: self.stopping.is_set() or self.leaving.is_set()).run()
             except ArtefactLostError as lost:
                 logger.warning("%s; what it made is dropped", lost)
             finally:
@@ -93,8 +96,8 @@ class ArtefactMaker:
 class Making:
     """One attempt at one artefact."""
 
-    def __init__(self, claim: ArtefactClaim, folder: Path, stopping: threading.Event) -> None:
-        self.claim, self.folder, self.stopping = claim, folder, stopping
+    def __init__(self, claim: ArtefactClaim, folder: Path, given_up: Callable[[], bool]) -> None:
+        self.claim, self.folder, self.given_up = claim, folder, given_up
         self.out = folder / f"{claim.name}{SUFFIXES.get(claim.name, '.mp4')}"
         self.poster = folder / f"{claim.name}.jpg"
         self.is_ensemble = claim.kind == Artefact.Kind.ENSEMBLE
@@ -118,7 +121,7 @@ class Making:
         persistently(lambda: fail(claim=self.claim, reason=reason))
 
     def _made(self) -> dict[str, Any] | None:
-        """The child's last word; None when the worker stops first. Raises ArtefactLostError, OSError."""
+        """The child's last word; None when the worker gives it up first. Raises ArtefactLostError, OSError."""
         checkpoints = [
             storage.fetch(name, self.folder / f"agent-{number}.safetensors")
             for number, name in enumerate(self.claim.checkpoint_files)
@@ -172,7 +175,7 @@ class Making:
                     return message
                 said = said if message else line
                 self.progress = message.get("progress", self.progress)
-            if self.stopping.is_set():
+            if self.given_up():
                 return None
             if time.monotonic() > deadline:
                 return {"error": f"It took longer than {most / 60:.0f} minutes."}

@@ -2,16 +2,11 @@
 
 import os
 import socket
-import subprocess
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from podracer_core.errors import PodracerError
 from podracer_core.limits import most_threads
-
-COUNT_GPUS = "import torch; print(torch.cuda.device_count())"
-COUNT_SECONDS = 120
+from workers.gpus import gpu_list
 
 MOST_SLOTS = 256
 """Each slot is a process with torch in it."""
@@ -32,7 +27,7 @@ class Machine:
 
     def device(self, slot: int) -> str:
         """The torch device of a slot. A GPU with more slots than one serves them in turn."""
-        return f"cuda:{slot % max(1, gpu_count())}" if self.device_kind == "cuda" else "cpu"
+        return f"cuda:{slot % max(1, len(gpu_list()))}" if self.device_kind == "cuda" else "cpu"
 
 
 def machine() -> Machine:
@@ -42,12 +37,11 @@ def machine() -> Machine:
     device_kind = os.environ.get("PODRACER_DEVICE", "auto")
     if device_kind not in ("auto", "cpu", "cuda"):
         raise MachineError(f"PODRACER_DEVICE is {device_kind!r}; give auto, cpu or cuda.")
-    gpus = gpu_count() if device_kind != "cpu" else 0
+    gpus = len(gpu_list()) if device_kind != "cpu" else 0
     if device_kind == "cuda" and not gpus:
         raise MachineError("PODRACER_DEVICE is cuda, but torch finds no CUDA device here.")
     threads = _positive("PODRACER_THREADS_PER_POD", 1, most_threads())
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    slots = _positive("PODRACER_SLOTS", gpus or max(1, cores // threads))
+    slots = _positive("PODRACER_SLOTS", gpus or max(1, len(cores_allowed()) // threads))
     name = os.environ.get("PODRACER_WORKER_NAME") or f"{socket.gethostname()}:{os.getpid()}"
     return Machine(name, "cuda" if gpus else "cpu", slots, threads)
 
@@ -59,22 +53,8 @@ def _positive(variable: str, default: int, most: int = MOST_SLOTS) -> int:
     return int(text)
 
 
-def gpu_count() -> int:
-    """GPUs that torch can use, asked of a process of its own so that torch is not loaded here."""
-    global _gpus
-    if _gpus is None:
-        _gpus = _count_gpus() if Path("/dev/nvidiactl").exists() else 0
-    return _gpus
-
-
-_gpus: int | None = None
-
-
-def _count_gpus() -> int:
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", COUNT_GPUS], capture_output=True, text=True, timeout=COUNT_SECONDS, check=True
-        )
-    except (subprocess.SubprocessError, OSError):
-        return 0
-    return int(done.stdout.strip() or 0)
+def cores_allowed() -> list[int]:
+    """The CPU cores that may be used here."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))

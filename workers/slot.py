@@ -38,6 +38,8 @@ class Slot:
         self.machine = machine
         self.index = index
         self.stopping = stopping
+        self.leaving = threading.Event()
+        """Set while what runs here shall go on elsewhere."""
         self.process = PodProcess(device=machine.device(index), threads=machine.threads)
 
     def warm(self) -> None:
@@ -165,12 +167,16 @@ class PodRun:
     def _renew(self) -> None:
         """Renew the lease, and tell the pod what is wanted of it."""
         wanted = persistently(lambda: orchestrator.pod_renew(pod_id=self.claim.pod_id, attempt=self.claim.attempt))
-        if self.slot.stopping.is_set() and wanted is not Directive.STOP:
+        if wanted is not Directive.STOP and (self.slot.stopping.is_set() or self.slot.leaving.is_set()):
             wanted = Directive.PAUSE
         self.renew_at = time.monotonic() + RENEW_SECONDS
         if wanted is self.directive:
             return
         self.directive = wanted
+        if wanted is Directive.PAUSE and self.slot.leaving.is_set():
+            self._log(
+                Log(f"Worker {self.slot.machine.name} is drained: the pod saves its state to go on elsewhere.", "info")
+            )
         self.slot.process.direct(wanted)
         ends = wanted in (Directive.STOP, Directive.PAUSE)
         self.obey_until = time.monotonic() + OBEY_SECONDS if ends else float("inf")

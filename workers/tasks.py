@@ -14,23 +14,40 @@ from webapp.tournaments import dispatch, services
 from workers.artefacts import ArtefactMaker
 from workers.celery import app
 from workers.database import persistently
+from workers.host import EVERY_SECONDS, UsageMeter, host_facts
 from workers.machine import Machine, machine
 from workers.slot import Slot
 
 logger = logging.getLogger(__name__)
 
-HEARTBEAT_SECONDS = 5.0
+
+class Listening:
+    """Whether this worker hears the bell of its queue. A change is made by the thread that owns the connection."""
+
+    def __init__(self, consumer: Any, queue_name: str) -> None:
+        self._consumer, self._queue = consumer, queue_name
+        self._wanted = True
+
+    def want(self, wanted: bool) -> None:
+        if wanted == self._wanted:
+            return
+        self._wanted = wanted
+        change = self._consumer.add_task_queue if wanted else self._consumer.cancel_task_queue
+        self._consumer.call_soon(change, self._queue)
 
 
 class Worker:
     """The slots of this process. Their pod processes start with the worker, so that the first pod finds them warm."""
 
-    def __init__(self, here: Machine) -> None:
+    def __init__(self, here: Machine, listening: Listening) -> None:
         self.machine = here
+        self.listening = listening
         self.stopping = threading.Event()
         self.slots = [Slot(here, index, self.stopping) for index in range(here.slots)]
         self.free: queue.LifoQueue[Slot] = queue.LifoQueue()
         self.maker = ArtefactMaker(here.name, self.stopping)
+        self.orders = threading.Event()
+        """Set when what is wanted of this worker has changed, or nothing is any more."""
 
     def start(self) -> None:
         persistently(lambda: services.worker_started(name=self.machine.name))
@@ -63,16 +80,29 @@ class Worker:
             close_old_connections()
 
     def _live(self) -> None:
-        self._say_alive()
-        while not self.stopping.wait(HEARTBEAT_SECONDS):
-            self._say_alive()
+        facts, meter = host_facts(self.machine), UsageMeter(self.machine.device_kind)
+        while not self.stopping.is_set():
+            self._obey(self._say_alive(facts, meter.usage()))
+            self.orders.wait(EVERY_SECONDS)
+            self.orders.clear()
 
-    def _say_alive(self) -> None:
-        persistently(
+    def _say_alive(self, facts: dict[str, Any], usage: dict[str, Any]) -> str:
+        here = self.machine
+        return persistently(
             lambda: services.worker_seen(
-                name=self.machine.name, device_kind=self.machine.device_kind, slots=self.machine.slots
+                name=here.name, device_kind=here.device_kind, slots=here.slots, facts=facts, usage=usage
             )
         )
+
+    def _obey(self, drain: str) -> None:
+        """Claims are refused while it is drained; beside that it must not hear bells that others could answer."""
+        self.listening.want(not drain)
+        for leaving in (self.maker.leaving, *(slot.leaving for slot in self.slots)):
+            leaving.set() if drain == "now" else leaving.clear()
+
+    def stop(self) -> None:
+        self.stopping.set()
+        self.orders.set()
 
     def close(self) -> None:
         self.maker.close()
@@ -97,10 +127,18 @@ def make_artefacts(state: Any) -> None:
         _worker.maker.ring()
 
 
+@control_command(name=dispatch.READ_ORDERS)  # type: ignore[untyped-decorator]
+def read_orders(state: Any) -> None:
+    """Heard that this worker is to be drained or to take work again: the next sign of life reads it, and is now."""
+    if _worker:
+        _worker.orders.set()
+
+
 @worker_ready.connect  # type: ignore[untyped-decorator]
-def _on_ready(**_: Any) -> None:
+def _on_ready(sender: Any, **_: Any) -> None:
     global _worker
-    _worker = Worker(machine())
+    here = machine()
+    _worker = Worker(here, Listening(sender, dispatch.queue_name(here.device_kind)))
     _worker.start()
 
 
@@ -108,7 +146,7 @@ def _on_ready(**_: Any) -> None:
 def _on_shutting_down(**_: Any) -> None:
     """Running pods save their state and go back into the queue; Celery waits for them."""
     if _worker:
-        _worker.stopping.set()
+        _worker.stop()
 
 
 @worker_shutdown.connect  # type: ignore[untyped-decorator]

@@ -1,7 +1,7 @@
 // What every page has: the theme's switch, times in the reader's zone, menus, dialogs, copying.
-import { clock, fullTime, relative } from "./format.js";
-import { $, $$ } from "./dom.js";
 import { toast } from "./api.js";
+import { $, $$ } from "./dom.js";
+import { showTimes } from "./times.js";
 
 export function themeDark() {
   const chosen = document.documentElement.dataset.theme;
@@ -19,17 +19,6 @@ function switchTheme() {
     // It lasts until the page is left, then.
   }
   themeChanged();
-}
-
-export function showTimes() {
-  for (const element of $$("time[data-relative]")) {
-    element.textContent = relative(element.dateTime);
-    element.title = fullTime(element.dateTime);
-  }
-  for (const element of $$("time[data-clock]:empty")) {
-    element.textContent = clock(element.dateTime);
-    element.title = fullTime(element.dateTime);
-  }
 }
 
 async function copy(button) {

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from podracer_core import load_agent
 from podracer_core.playing import play_episodes
-from tests.browser.conftest import until
+from tests.browser.conftest import WAIT_MS, until
 from tests.stack import Stack, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
@@ -38,7 +38,17 @@ def draft(stack: Stack, name: str = "a draft", **spec: object) -> str:
 
 def paths(stack: Stack, identity: str) -> list[str]:
     champion = stack.api("GET", f"/tournaments/{identity}/leaderboard")["items"][0]["agent"]
-    return ["/", "/tournaments/new/", f"/tournaments/{identity}/", f"/agents/{champion}/", "/tokens/", "/nowhere"]
+    return [
+        "/",
+        "/tournaments/new/",
+        f"/tournaments/{identity}/",
+        f"/agents/{champion}/",
+        f"/compare/?t={identity}&a={champion}",
+        "/compare/",
+        "/workers/",
+        "/tokens/",
+        "/nowhere",
+    ]
 
 
 def test_nothing_scrolls_sideways_on_a_phone(page: Page, stack: Stack, finished: str) -> None:
@@ -362,3 +372,40 @@ def test_an_ensemble_is_asked_for_appears_by_itself_plays_and_can_be_removed(
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     expect(page.get_by_role("heading", name="quick one")).to_be_visible()
     expect(board.get_by_role("link", name="ens-1")).to_have_count(0)
+
+
+def test_tournaments_and_agents_are_ticked_on_several_pages_and_compared(
+    page: Page, stack: Stack, finished: str
+) -> None:
+    other = draft(stack, "another", pool={"size": 1})
+    page.goto("/")
+    boxes = [
+        page.get_by_role("checkbox", name=f"Compare {name}", exact=True).first for name in ("another", "quick one")
+    ]
+    for box in boxes:
+        box.check()
+    chosen = page.get_by_role("region", name="Chosen to compare")
+    expect(chosen.get_by_role("status")).to_contain_text("2 chosen")
+    page.goto(f"/tournaments/{finished}/", wait_until="commit")
+    expect(chosen.get_by_role("status")).to_contain_text("2 chosen", timeout=2 * WAIT_MS)
+    first = page.get_by_role("table", name="Leaderboard").get_by_role("checkbox").first
+    first.focus()
+    page.keyboard.press("Space")
+    expect(chosen.get_by_role("status")).to_contain_text("3 chosen")
+    chosen.get_by_role("link", name="Compare").click()
+
+    expect(page.get_by_role("heading", name="Final scores")).to_be_visible()
+    expect(page.get_by_role("link", name="another", exact=True)).to_be_visible()
+    until(page, "document.querySelectorAll('[data-plot].js-plotly-plot').length === 2")
+    drawn = "document.querySelector('[data-kind=curves]').data.filter((trace) => trace.visible !== false)"
+    assert page.evaluate(f"{drawn}.map((trace) => trace.meta.role)") == ["band", "mean"] * 3
+    page.get_by_role("button", name="Best so far").click()
+    until(page, f"{drawn}.every((trace) => trace.meta.role === 'best')")
+    page.get_by_role("link", name="Champion").click()
+    page.get_by_label("Target score").fill("1")
+    page.get_by_role("button", name="Apply").click()
+    expect(page.get_by_text("when the first agent was scored at 1 or above", exact=False)).to_be_visible()
+    page.get_by_role("link", name="Remove another").click()
+    expect(page.get_by_role("link", name="another", exact=True)).to_be_hidden()
+    assert f"t={other}" not in page.url
+    assert "of=champion" in page.url

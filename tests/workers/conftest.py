@@ -32,6 +32,7 @@ def slot(
     settings.PODRACER_HOME = tmp_path
     settings.STORAGES = {**settings.STORAGES, "default": _folder(tmp_path / "storage")}
     warm_slot.stopping.clear()
+    warm_slot.leaving.clear()
     return warm_slot
 
 

@@ -24,7 +24,7 @@ from podracer_core.exporting.torch_module import torchscript
 from podracer_core.playing import play_episodes
 from tests.stack import wait_for
 from tests.webapp.tournaments import making
-from webapp.tournaments import artefacts, ensembles, services, storage
+from webapp.tournaments import artefacts, ensembles, services, storage, worker_services
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.models import Agent, Artefact, Tournament
 from workers.artefacts import ArtefactMaker
@@ -183,11 +183,17 @@ def test_a_child_that_is_killed_fails_with_a_reason_and_the_next_is_made(
     assert (only().status, "ended with status -9" in only().reason) == ("FAILED", True)
 
 
-def test_a_worker_that_stops_hands_back_what_it_had_begun(maker: ArtefactMaker, agent: Agent, started: Started) -> None:
+@pytest.mark.parametrize("told", ["stopping", "leaving"])
+def test_a_worker_that_stops_or_is_drained_hands_back_what_it_had_begun(
+    maker: ArtefactMaker, agent: Agent, started: Started, told: str
+) -> None:
     ask(agent, "best")
+    services.worker_seen(name=maker.worker, device_kind="cpu", slots=1)
     thread = started()
     wait_for(children, SECONDS, "a child")
-    maker.stopping.set()
+    if told == "leaving":
+        worker_services.worker_drain(name=maker.worker, now=True)
+    getattr(maker, told).set()
     thread.join(SECONDS)
     assert (only().status, only().lease_until) == ("QUEUED", None)
     assert children() == []

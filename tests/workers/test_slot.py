@@ -13,7 +13,7 @@ from django.core.files.storage import default_storage
 
 from podracer_core import load_agent
 from tests.stack import wait_for
-from webapp.tournaments import orchestrator, services, storage
+from webapp.tournaments import orchestrator, services, storage, worker_services
 from webapp.tournaments.models import CurvePoint, Pod, Tournament
 from workers.slot import Slot
 
@@ -166,6 +166,27 @@ def test_a_stopping_worker_hands_its_pod_back(slot: Slot, start: Start, working:
     pod = only_pod()
     assert (pod.status, pod.losses) == ("QUEUED", 0)
     assert pod.state_env_steps > 0
+
+
+def test_a_worker_drained_now_hands_its_pod_to_another_that_goes_on_from_there(
+    slot: Slot, start: Start, working: Working
+) -> None:
+    tournament = start(round=LONG)
+    thread = working()
+    wait_for(lambda: training(1_000), SECONDS, "training")
+    services.worker_seen(name="test-worker", device_kind="cpu", slots=1)
+    worker_services.worker_drain(name="test-worker", now=True)
+    slot.leaving.set()
+    thread.join(10)
+    pod = only_pod()
+    assert (pod.status, pod.losses, pod.worker) == ("QUEUED", 0, "")
+    assert pod.state_env_steps > 0
+    assert pod.log_lines.filter(text__contains="test-worker is drained").exists()
+    assert slot.work() == 0, "it takes nothing more"
+    claim = orchestrator.pod_claim(worker="another", slot=0, device_kind="cpu")
+    assert claim is not None
+    assert (claim.pod_id, claim.resume_file) == (pod.pk, pod.state_file)
+    services.tournament_stop(tournament_id=tournament.pk)
 
 
 def test_a_deleted_tournament_frees_the_slot_and_leaves_no_file(slot: Slot, start: Start, working: Working) -> None:

@@ -64,4 +64,4 @@ class EventAdmin(LookOnly):
 
 @admin.register(Worker)
 class WorkerAdmin(LookOnly):
-    list_display = ("name", "device_kind", "slots", "seen_at")
+    list_display = ("name", "device_kind", "slots", "drain", "seen_at")

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 
 from podracer_core.errors import SpecError
 from webapp.accounts import audit
-from webapp.tournaments import clock, dispatch, events, lineage, storage
+from webapp.tournaments import clock, dispatch, draining, events, lineage, storage
 from webapp.tournaments.errors import ArtefactLostError, TournamentError
 from webapp.tournaments.models import Agent, Artefact, Worker
 
@@ -103,12 +103,12 @@ def _again(artefact: Artefact) -> bool:
 
 
 def artefact_claim(*, worker: str) -> ArtefactClaim | None:
-    """Claim the artefact that has waited longest, or None when none waits."""
+    """Claim the artefact that has waited longest, or None when none waits, or the worker is drained."""
     with transaction.atomic():
         artefact = (
             Artefact.objects.select_for_update(skip_locked=True, of=("self",))
             .select_related("agent")
-            .filter(status=Status.QUEUED)
+            .filter(~draining.drained(worker), status=Status.QUEUED)
             .order_by("requested_at", "pk")
             .first()
         )
@@ -154,7 +154,7 @@ def artefact_fail(*, claim: ArtefactClaim, reason: str) -> None:
 
 
 def artefact_requeue(*, claim: ArtefactClaim) -> None:
-    """A worker that stops hands back what it had begun. Raises ArtefactLostError."""
+    """A worker that stops or is drained hands back what it had begun. Raises ArtefactLostError."""
     _write(claim, status=Status.QUEUED, lease_until=None, requested_at=Now())
 
 
@@ -177,10 +177,12 @@ def sweep() -> None:
     if workers_online():
         dispatch.ring_artefacts()
         return
-    reason = f"No worker came online within {PATIENCE.seconds} seconds; start one with make run or make worker."
+    remedy = "start one with make run or make worker, or resume a drained one."
+    reason = f"No worker came online within {PATIENCE.seconds} seconds; {remedy}"
     given_up = asked.filter(status=Status.QUEUED, requested_at__lt=Now() - PATIENCE)
     given_up.update(status=Status.FAILED, reason=reason, finished_at=Now())
 
 
 def workers_online() -> bool:
-    return Worker.objects.filter(seen_at__gt=Now() - WORKER_SILENCE).exists()
+    """Whether any worker is there that is not drained."""
+    return Worker.objects.filter(seen_at__gt=Now() - WORKER_SILENCE, drain=Worker.Drain.NO).exists()

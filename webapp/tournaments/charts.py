@@ -9,6 +9,7 @@ from typing import Any
 Figure = dict[str, Any]
 Columns = Mapping[str, Sequence[float | None]]
 
+X_TITLE = "env steps, ancestors' included"
 RETURN_COLUMN = "episodic_return"
 SHARED_COLUMNS = ("env_steps", "seconds")
 
@@ -40,7 +41,7 @@ def column_title(column: str) -> str:
     return "Return" if column == RETURN_COLUMN else column.replace("_", " ").capitalize()
 
 
-def layout() -> Figure:
+def layout(x_title: str = X_TITLE) -> Figure:
     """Axes and margins."""
     grid = {"gridcolor": "--line", "zeroline": False, "fixedrange": False, "tickfont": {"color": "--muted", "size": 11}}
     return {
@@ -56,12 +57,8 @@ def layout() -> Figure:
             **grid,
             "showgrid": False,
             "rangemode": "tozero",
-            "title": {
-                "text": "env steps, ancestors' included",
-                "font": {"size": 11, "color": "--muted"},
-                "standoff": 6,
-            },
+            "title": {"text": x_title, "font": {"size": 11, "color": "--muted"}, "standoff": 6},
         },
         "yaxis": {**grid, "tickformat": ",~g", "rangemode": "normal"},
-        "uirevision": "steps",
+        "uirevision": x_title,
     }

@@ -19,6 +19,7 @@ _NEXT = rows.Query(
         ) running
         JOIN tournaments_pod pod ON pod.tournament_id = tournament.id AND pod.status = 'QUEUED'
         WHERE tournament.status = 'RUNNING' AND pod.device_kind = %s
+            AND NOT EXISTS (SELECT FROM tournaments_worker WHERE name = %s AND drain <> '')
         ORDER BY tournament.priority DESC, running.pods, pod.queued_at, pod.id
         LIMIT 1
         FOR UPDATE OF pod SKIP LOCKED
@@ -66,7 +67,7 @@ _REPORT = """
 
 
 def next_pod(*, worker: str, slot: int, device_kind: str, lease: timedelta) -> Pod | None:
-    """The pod that was claimed, with its agent and tournament; None when there is none.
+    """The pod that was claimed, with its agent and tournament; None when there is none, or the worker is drained.
 
     The highest priority goes first; among equals the tournament that has the fewest pods running, so that a large
     pool does not keep a small one waiting; then the oldest pod.

@@ -14,6 +14,9 @@ RUN_POD = "workers.run_pod"
 MAKE_ARTEFACTS = "make_artefacts"
 """A control command rather than a task: every worker hears it at once, also one whose slots all train."""
 
+READ_ORDERS = "read_orders"
+"""A control command for one worker: whether it is to be drained has changed."""
+
 RING_EXPIRES = 10.0
 """Seconds after which an unheard ring is dropped; the sweep rings again for pods that still wait."""
 
@@ -45,12 +48,22 @@ def _send(device_kind: str, times: int) -> None:
 
 def ring_artefacts() -> None:
     """Tell all workers, once the transaction has committed, that exports or replays are wanted."""
-    transaction.on_commit(_broadcast)
+    transaction.on_commit(lambda: _broadcast(MAKE_ARTEFACTS))
 
 
-def _broadcast() -> None:
+def node_name(worker: str) -> str:
+    """What Celery calls a worker."""
+    return f"podracer@{worker}"
+
+
+def ring_worker(name: str) -> None:
+    """Tell one worker, once the transaction has committed, to read what is wanted of it."""
+    transaction.on_commit(lambda: _broadcast(READ_ORDERS, destination=[node_name(name)]))
+
+
+def _broadcast(command: str, **to: list[str]) -> None:
     try:
-        _broker.control.broadcast(MAKE_ARTEFACTS)
+        _broker.control.broadcast(command, **to)
     except (OperationalError, OSError) as error:
-        # Nothing is lost: what is wanted stands in PostgreSQL and the sweep rings again.
-        logger.warning("could not ring for artefacts: %s", error)
+        # Nothing is lost: what is wanted stands in PostgreSQL, where it is read or rung for again.
+        logger.warning("could not send %s: %s", command, error)

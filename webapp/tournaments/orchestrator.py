@@ -135,24 +135,25 @@ def fill(tournament: Tournament, served: int = 0) -> int:
     return created
 
 
-_CUDA_ONLINE = """
-    SELECT 1 FROM tournaments_worker WHERE device_kind = 'cuda' AND seen_at > statement_timestamp() - %s::interval
+_CUDA_TAKING = """
+    SELECT 1 FROM tournaments_worker
+    WHERE device_kind = 'cuda' AND drain = '' AND seen_at > statement_timestamp() - %s::interval
 """
 
 
 def _device_kind(device: str) -> str:
-    """Where pods of a tournament go: for "auto" to CUDA slots while there are any."""
+    """Where pods of a tournament go: for "auto" to CUDA slots while any take pods."""
     if device != "auto":
         return device
-    online = rows.fetch_one(_CUDA_ONLINE, [3 * LEASE])
-    return str(Pod.DeviceKind.CUDA if online else Pod.DeviceKind.CPU)
+    taking = rows.fetch_one(_CUDA_TAKING, [3 * LEASE])
+    return str(Pod.DeviceKind.CUDA if taking else Pod.DeviceKind.CPU)
 
 
 # Claiming and running
 
 
 def pod_claim(*, worker: str, slot: int, device_kind: str) -> Claim | None:
-    """Claim a queued pod of `device_kind`, or None when there is none."""
+    """Claim a queued pod of `device_kind`, or None when there is none, or the worker is drained."""
     pod = claims.next_pod(worker=worker, slot=slot, device_kind=device_kind, lease=LEASE)
     if pod is None:
         return None

@@ -384,13 +384,20 @@ def _log(pod_id: int) -> list[Item]:
 
 
 def slots_online() -> Item:
-    """Slots by device kind, of the workers heard of lately."""
-    rows = Worker.objects.filter(seen_at__gt=Now() - 3 * LEASE).order_by("name")
+    """Slots that take pods by device kind, and the workers heard of lately."""
+    rows = Worker.objects.filter(seen_at__gt=Now() - 3 * LEASE).order_by("name").defer("facts", "usage")
     workers = [
-        {"name": row.name, "device_kind": row.device_kind, "slots": row.slots, "seen_at": _at(row.seen_at)}
+        {
+            "name": row.name,
+            "device_kind": row.device_kind,
+            "slots": row.slots,
+            "seen_at": _at(row.seen_at),
+            "drain": row.drain,
+        }
         for row in rows
     ]
-    totals = {kind: sum(row.slots for row in rows if row.device_kind == kind) for kind in Pod.DeviceKind.values}
+    taking = [row for row in rows if not row.drain]
+    totals = {kind: sum(row.slots for row in taking if row.device_kind == kind) for kind in Pod.DeviceKind.values}
     return {**totals, "workers": workers}
 
 

@@ -1,5 +1,7 @@
 """What people do to tournaments: every write that is not the orchestrator's."""
 
+from typing import Any
+
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.functions import Now
@@ -196,13 +198,22 @@ def worker_started(*, name: str) -> None:
     Pod.objects.filter(worker=name, status=Pod.Status.RUNNING).update(lease_until=Now() - orchestrator.LEASE)
 
 
-def worker_seen(*, name: str, device_kind: str, slots: int) -> None:
-    """A worker says that it is there."""
-    Worker.objects.update_or_create(
-        name=name, defaults={"device_kind": device_kind, "slots": slots, "seen_at": clock.database_now()}
-    )
+def worker_seen(
+    *,
+    name: str,
+    device_kind: str,
+    slots: int,
+    facts: dict[str, Any] | None = None,
+    usage: dict[str, Any] | None = None,
+) -> str:
+    """A worker says that it is there and how its host is. Returns what is wanted of it, a Worker.Drain."""
+    said = {"device_kind": device_kind, "slots": slots, "facts": facts or {}, "usage": usage or {}}
+    worker, _ = Worker.objects.update_or_create(name=name, defaults={**said, "seen_at": clock.database_now()})
+    return worker.drain
 
 
 def worker_gone(*, name: str) -> None:
-    """A worker says that it ends."""
-    Worker.objects.filter(name=name).delete()
+    """A worker says that it ends. A drained one stays so until somebody says otherwise, also over a restart."""
+    worker = Worker.objects.filter(name=name)
+    worker.filter(drain=Worker.Drain.NO).delete()
+    worker.update(seen_at=Now() - 3 * orchestrator.LEASE)

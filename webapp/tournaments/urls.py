@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from webapp.tournaments import artefact_views, form_views, project_views, views
+from webapp.tournaments import artefact_views, compare_views, form_views, project_views, views, worker_views
 
 app_name = "tournaments"
 urlpatterns: list[URLPattern] = [
@@ -15,6 +15,9 @@ urlpatterns: list[URLPattern] = [
     path("tournaments/<int:tournament_id>/", views.tournament_detail, name="detail"),
     path("tournaments/<int:tournament_id>/spec.toml", views.tournament_spec, name="spec"),
     path("slots/", views.slots, name="slots"),
+    path("compare/", compare_views.compare, name="compare"),
+    path("workers/", worker_views.worker_list, name="workers"),
+    path("workers/cards/", worker_views.worker_cards, name="worker-cards"),
     path("agents/<int:agent_id>/", views.agent_detail, name="agent"),
     path("agents/<int:agent_id>/exports/<slug:name>/", artefact_views.export, name="export"),
     path("agents/<int:agent_id>/replays/<slug:name>/", artefact_views.replay, name="replay"),

@@ -13,6 +13,7 @@ from webapp.tournaments.api import (
     agents,
     artefacts,
     common,
+    compare,
     curves,
     ensembles,
     insights,
@@ -69,6 +70,7 @@ def nothing(request: HttpRequest, rest: str) -> HttpResponse:
 
 for router in (
     machines.router,
+    machines.operations,
     tournaments.router,
     curves.router,
     agents.router,
@@ -76,6 +78,7 @@ for router in (
     ensembles.router,
     sharing.router,
     insights.router,
+    compare.router,
     nowhere,
 ):
     api.add_router("", router)

@@ -14,7 +14,7 @@ from podracer_core.sentences import sentence
 from webapp.tournaments import schemas
 from webapp.tournaments.api import common, sharing
 from webapp.tournaments.errors import TournamentError
-from webapp.tournaments.models import Agent, Tournament
+from webapp.tournaments.models import Agent, Tournament, Worker
 
 
 def _spec_refused(request: HttpRequest, error: SpecError) -> HttpResponse:
@@ -38,6 +38,7 @@ _BODIES: dict[str, type[BaseModel]] = {
     "wanted_ensemble": schemas.EnsembleRequest,
     "change": sharing.SharingChange,
     "wanted_link": sharing.LinkRequest,
+    "wanted_drain": schemas.DrainRequest,
 }
 """By the names of the arguments that take them."""
 
@@ -78,6 +79,7 @@ def install(api: NinjaAPI) -> None:
         TournamentError: _state_refused,
         Tournament.DoesNotExist: _missing,
         Agent.DoesNotExist: _missing,
+        Worker.DoesNotExist: _missing,
         RequestDataTooBig: _too_big,
         HttpError: _http_error,
     }

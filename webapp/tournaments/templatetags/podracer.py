@@ -116,8 +116,12 @@ def environment_code(agent: Mapping[str, Any]) -> str:
 def slots_online() -> SafeString:
     """How many slots are there to train, for the header."""
     online = selectors.slots_online()
-    slots = sum(worker["slots"] for worker in online["workers"])
-    names = ", ".join(f"{worker['name']} ({worker['slots']} {worker['device_kind']})" for worker in online["workers"])
+    slots = online["cpu"] + online["cuda"]
+    names = ", ".join(f"{worker['name']} ({_offer(worker)})" for worker in online["workers"])
+    if online["workers"] and not slots:
+        return format_html(
+            '<span class="slots none" title="{}">no slots: <span class="long">all </span>drained</span>', names
+        )
     if not slots:
         return format_html(
             '<span class="slots none" title="{}">no <span class="long">worker </span>slots</span>',
@@ -129,6 +133,10 @@ def slots_online() -> SafeString:
         slots,
         "" if slots == 1 else "s",
     )
+
+
+def _offer(worker: Mapping[str, Any]) -> str:
+    return "drained" if worker["drain"] else f"{worker['slots']} {worker['device_kind']}"
 
 
 @register.simple_tag

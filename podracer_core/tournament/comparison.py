@@ -1,0 +1,150 @@
+"""How groups of evaluated agents compare, with how sure that is.
+
+A group is a tournament's leaderboard or one agent: the returns of each agent's evaluation episodes. After Agarwal et
+al. 2021 (arXiv 2108.13264): the interquartile mean, performance profiles and the probability of improvement, each with
+a 95 % interval from one stratified bootstrap, which draws episodes anew within each agent, so that all keep their
+weight.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from podracer_core.tournament.statistics import CONFIDENCE, RESAMPLES
+
+Floats = npt.NDArray[np.float64]
+
+CURVE_RESAMPLES = 300
+PROFILE_POINTS = 101
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A statistic and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The episodes of a group in the order of their returns, and its bootstrap samples.
+
+    values: [episodes]; counts: [episodes, resamples], how often each episode was drawn; before: [episodes + 1,
+    resamples], how many draws lie before each episode, and at the end all
+    """
+
+    values: Floats
+    counts: Floats
+    before: Floats
+
+
+def sample(returns: Sequence[Sequence[float]], *, seed: int = 0) -> Sample:
+    """The sample of a group: the returns of each of its agents' episodes, one at least in all. All are numbers."""
+    rng = np.random.default_rng(seed)
+    strata = [np.asarray(part, dtype=np.float64) for part in returns if len(part)]
+    values = np.concatenate(strata)
+    order = np.argsort(values, kind="stable")
+    counts = np.concatenate([_drawn(len(part), rng) for part in strata])[order]
+    return _sample(values[order], counts)
+
+
+def _drawn(episodes: int, rng: np.random.Generator) -> Floats:
+    """How often each of the episodes of one agent is in each bootstrap sample. [episodes, resamples]"""
+    drawn = rng.integers(0, episodes, size=(episodes, RESAMPLES)) * RESAMPLES + np.arange(RESAMPLES)
+    return np.bincount(drawn.ravel(), minlength=episodes * RESAMPLES).reshape(episodes, RESAMPLES).astype(np.float64)
+
+
+def _sample(values: Floats, counts: Floats) -> Sample:
+    return Sample(values, counts, np.concatenate([np.zeros((1, counts.shape[1])), np.cumsum(counts, axis=0)]))
+
+
+def _as_is(group: Sample) -> Sample:
+    """The group with each episode drawn once."""
+    return _sample(group.values, np.ones((len(group.values), 1)))
+
+
+def iqm(group: Sample) -> Estimate:
+    """The mean of the middle half of all episodes; those at its two edges count by their fraction."""
+    return _estimate(_iqm(_as_is(group)), _iqm(group))
+
+
+def _iqm(group: Sample) -> Floats:
+    """Of each bootstrap sample. [resamples]"""
+    episodes = len(group.values)
+    inside = np.clip(group.before, episodes / 4, episodes * 3 / 4)
+    return np.asarray(group.values @ np.diff(inside, axis=0) / (episodes / 2))
+
+
+def profile(group: Sample, thresholds: Floats) -> tuple[Floats, Floats, Floats]:
+    """The share of episodes whose return is above each threshold, and the ends of its interval."""
+    upto = np.searchsorted(group.values, thresholds, side="right")
+    low, high = np.quantile(1 - group.before[upto] / len(group.values), _tails(), axis=1)
+    return 1 - upto / len(group.values), low, high
+
+
+def thresholds(groups: Sequence[Sample]) -> Floats:
+    """Returns from the lowest to the highest of all groups, for their profiles."""
+    low = min(float(group.values[0]) for group in groups)
+    high = max(float(group.values[-1]) for group in groups)
+    return np.linspace(low, high, PROFILE_POINTS)
+
+
+def probability_of_improvement(first: Sample, second: Sample) -> Estimate:
+    """How probable it is that an episode of the first has a higher return than one of the second; a tie counts half."""
+    below = np.searchsorted(second.values, first.values, side="left")
+    upto = np.searchsorted(second.values, first.values, side="right")
+
+    def probability(mine: Sample, others: Sample) -> Floats:
+        wins = (others.before[below] + others.before[upto]) / 2
+        return np.asarray(np.einsum("er,er->r", mine.counts, wins) / (len(mine.values) * len(others.values)))
+
+    return _estimate(probability(_as_is(first), _as_is(second)), probability(first, second))
+
+
+def _estimate(value: Floats, resampled: Floats) -> Estimate:
+    low, high = np.quantile(resampled, _tails())
+    return Estimate(float(value[0]), float(low), float(high))
+
+
+def _tails() -> list[float]:
+    return [(1 - CONFIDENCE) / 2, 1 - (1 - CONFIDENCE) / 2]
+
+
+# Learning curves
+
+
+def bridged(lines: Floats) -> Floats:
+    """`lines` with a straight line over the gaps within each; before its first and after its last point it stays open.
+
+    lines: [agents, bins], NaN where there is no point
+    """
+    places, whole = np.arange(lines.shape[1]), lines.copy()
+    for row in whole:
+        known = ~np.isnan(row)
+        if known.any():
+            row[:] = np.interp(places, places[known], row[known], left=np.nan, right=np.nan)
+    return whole
+
+
+def mean_band(lines: Floats, *, seed: int = 0) -> tuple[Floats, Floats, Floats]:
+    """The mean of the lines that are there at each place, and its 95 % interval over agents; NaN where there is none.
+
+    lines: [agents, bins], NaN where an agent is not under way
+    """
+    there = ~np.isnan(lines)
+    filled = np.where(there, lines, 0.0)
+    agents = len(lines)
+    rng = np.random.default_rng(seed)
+    drawn = rng.multinomial(agents, np.full(agents, 1 / agents), size=CURVE_RESAMPLES).astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = filled.sum(axis=0) / there.sum(axis=0)
+        # A sample that drew none of those that are there says nothing about the place.
+        means = (drawn @ filled) / (drawn @ there)
+    low, high = np.full_like(mean, np.nan), np.full_like(mean, np.nan)
+    known = there.any(axis=0)
+    low[known], high[known] = np.nanquantile(means[:, known], _tails(), axis=0)
+    return mean, low, high

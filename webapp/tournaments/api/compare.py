@@ -1,0 +1,30 @@
+"""Tournaments and agents beside each other."""
+
+from typing import Annotated, Literal
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+
+from webapp.accounts.access import request_actor
+from webapp.tournaments import access, comparison
+from webapp.tournaments.api import common
+from webapp.tournaments.comparison_schemas import ComparisonOut
+
+router = Router()
+
+
+@router.get("/compare", response=common.answers(ComparisonOut, 404), summary="Compare tournaments and agents")
+def compare(
+    request: HttpRequest,
+    t: Annotated[list[str], Query(default_factory=list, description="ids of tournaments")],
+    a: Annotated[list[str], Query(default_factory=list, description="ids of agents")],
+    x: Literal["steps", "seconds"] = "steps",
+    of: Literal["board", "champion"] = "board",
+    target: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+) -> HttpResponse:
+    """`?t=1&t=2&a=7`: mean curves, time to target, interquartile means, performance profiles, probabilities of
+    improvement and what differs in the specifications. `of`: which agents stand for a tournament.
+    """
+    tournaments, agents = list(map(common.tournament_id, t)), list(map(common.agent_id, a))
+    groups = comparison.groups_find(tournaments, agents, visible=access.visible(request_actor(request)), of=of)
+    return common.answer(comparison.compare(groups, axis=x, target=target))

@@ -1,0 +1,113 @@
+"""What GET /api/compare answers, for its documentation; tests hold it to these."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class GroupOut(_Answer):
+    """A tournament, or one agent of one; agents and episodes: that its scores are made of."""
+
+    key: str
+    label: str
+    color: int
+    env_id: str
+    tournament: str
+    agent: str | None
+    status: str
+    agents: int
+    episodes: int
+
+
+class MeanCurve(_Answer):
+    """Columns: the mean return of the agents under way at x with the ends of its 95 % interval, how many these are, and
+    the best return of any so far.
+    """
+
+    x: list[float]
+    mean: list[float]
+    low: list[float]
+    high: list[float]
+    best: list[float]
+    agents: list[int]
+
+
+class TimeToTarget(_Answer):
+    """When the first agent was scored at the target or above. env_steps and agents: scored by then, or by now."""
+
+    group: str
+    reached: bool
+    seconds: float | None
+    env_steps: int
+    agents: int
+    best_score: float | None
+    agent: str | None
+    agent_name: str | None
+
+
+class ScoreOut(_Answer):
+    """value: the interquartile mean of the group's episodes, low and high: the ends of its 95 % interval"""
+
+    group: str
+    value: float
+    low: float
+    high: float
+    mean: float
+    lowest: float
+    highest: float
+
+
+class Profile(_Answer):
+    share: list[float]
+    low: list[float]
+    high: list[float]
+
+
+class Profiles(_Answer):
+    """The share of a group's episodes whose return is above each threshold."""
+
+    thresholds: list[float]
+    groups: dict[str, Profile]
+
+
+class Improvement(_Answer):
+    """value: how probable it is that an episode of `better` has a higher return than one of `than`; ties count half"""
+
+    better: str
+    than: str
+    value: float
+    low: float
+    high: float
+
+
+class EnvironmentComparison(_Answer):
+    env_id: str
+    groups: list[str]
+    target: float | None
+    curves: dict[str, MeanCurve]
+    times: list[TimeToTarget]
+    scores: list[ScoreOut]
+    profiles: Profiles
+    improvement: list[Improvement]
+
+
+class DifferenceRow(_Answer):
+    """values: one for each of `groups`, in their order; null where the specification has no such field"""
+
+    name: str
+    values: list[str | None]
+
+
+class Differences(_Answer):
+    groups: list[str]
+    rows: list[DifferenceRow]
+
+
+class ComparisonOut(_Answer):
+    """Groups of one environment are compared with each other; between environments scores mean nothing."""
+
+    groups: list[GroupOut]
+    environments: list[EnvironmentComparison]
+    differences: Differences
