@@ -94,6 +94,7 @@ class Pod(TypedDict):
     env_steps: int
     round_env_steps: int | None
     base_env_steps: int
+    depth: int
     env_steps_per_second: float
     seconds: float
     episodic_return: float | None

@@ -57,9 +57,9 @@ RULES: dict[str, Rule] = {
     "GET tournaments/new/environment/": Level.RUN,
     "* tournaments/new/presets/<slug:slug>/": Level.RUN,
     "GET slots/": Level.LOOK,
-    "GET compare/": Level.LOOK,
-    "GET workers/": Level.LOOK,
-    "GET workers/cards/": Level.LOOK,
+    "* compare/": Level.LOOK,
+    "* workers/": Level.LOOK,
+    "* workers/cards/": Level.LOOK,
     "GET metrics": Level.LOOK,
     # One's own account
     "* sign-out/": Level.LOOK,

@@ -72,7 +72,7 @@ def next_pod(*, worker: str, slot: int, device_kind: str, lease: timedelta) -> P
     The highest priority goes first; among equals the tournament that has the fewest pods running, so that a large
     pool does not keep a small one waiting; then the oldest pod.
     """
-    found = _NEXT.first(device_kind, worker, slot, lease)
+    found = _NEXT.first(device_kind, worker, worker, slot, lease)
     if found is None:
         return None
     pod: Pod = found[0]

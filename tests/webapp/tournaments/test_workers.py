@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from tests.webapp import people
 from tests.webapp.tournaments import making
 from tests.webapp.tournaments.test_api import holds, refused
+from webapp.accounts.models import Role
 from webapp.tournaments import (
     artefacts,
     dispatch,
@@ -56,7 +59,7 @@ def claimed_by(worker: str) -> bool:
 
 
 def state(name: str) -> str:
-    return str(worker_selectors.worker_get(name)["state"])
+    return str(worker_selectors.worker_get(name, visible=Q())["state"])
 
 
 def test_a_worker_is_listed_with_its_host_and_what_runs_on_it(api: Client) -> None:
@@ -73,17 +76,32 @@ def test_a_worker_is_listed_with_its_host_and_what_runs_on_it(api: Client) -> No
     assert (running["tournament_name"], running["progress"], running["env_steps"]) == ("race", 0.25, 250)
 
 
+def test_of_a_tournament_that_one_does_not_see_only_the_load_shows(api: Client) -> None:
+    seen()
+    tournament = making.tournament(name="secret race")
+    making.claim(worker="w")
+    stranger = people.program_of(people.person("stranger", Role.RUNNER))
+    (worker,) = holds(schemas.SlotsOut, stranger.get("/api/workers"))["workers"]
+    (running,) = worker["running"]
+    assert {running[name] for name in ("pod", "agent", "agent_name", "tournament", "tournament_name")} == {None}
+    page = people.browser_of(User.objects.get(username="stranger")).get("/workers/").content.decode()
+    assert "secret race" not in page
+    assert "of a tournament that is not shared with you" in page
+    assert refused(stranger.get("/api/compare", {"t": tournament.pk}), 404)
+    assert stranger.post("/api/workers/w/drain").status_code == 403
+
+
 def test_a_round_of_seconds_progresses_by_its_seconds() -> None:
     seen()
     making.tournament(round={"seconds": 40})
     making.progress(making.claim(worker="w"), making.point(10_000))
-    assert worker_selectors.worker_get("w")["running"][0]["progress"] == 0.25
+    assert worker_selectors.worker_get("w", visible=Q())["running"][0]["progress"] == 0.25
 
 
 def test_reading_many_workers_takes_as_many_queries_as_one() -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:
-            worker_selectors.worker_list()
+            worker_selectors.worker_list(visible=Q())
         return len(captured)
 
     making.tournament(pool={"size": 6})
@@ -158,7 +176,7 @@ def test_a_drained_worker_makes_no_exports_and_nobody_waits_for_it() -> None:
     assert not artefacts.workers_online()
     worker_services.worker_resume(name="w")
     assert artefacts.artefact_claim(worker="w") is not None
-    assert worker_selectors.worker_get("w")["making"][0]["name"] == "onnx"
+    assert worker_selectors.worker_get("w", visible=Q())["making"][0]["name"] == "onnx"
 
 
 def test_pods_go_to_cpu_slots_while_the_gpus_are_drained() -> None:
@@ -173,7 +191,9 @@ def test_a_drained_worker_stays_so_over_a_restart_and_another_that_ends_is_struc
     worker_services.worker_drain(name="drained")
     for name in ("drained", "plain"):
         services.worker_gone(name=name)
-    assert [(item["name"], item["state"]) for item in worker_selectors.worker_list()] == [("drained", "offline")]
+    assert [(item["name"], item["state"]) for item in worker_selectors.worker_list(visible=Q())] == [
+        ("drained", "offline")
+    ]
     services.worker_started(name="drained")
     assert seen("drained") == "after"
     assert state("drained") == "drained"
