@@ -306,6 +306,7 @@ def test_lineage_hyperparameters_and_slots_are_asked_for_when_they_are_looked_at
     page.goto(f"/tournaments/{finished}/")
     page.get_by_role("tab", name="Lineage").scroll_into_view_if_needed()
     champion = stack.api("GET", f"/tournaments/{finished}")["best_agent_name"]
+    items = stack.api("GET", f"/tournaments/{finished}/leaderboard")["items"]
     spot = page.get_by_role("group", name="Lineage tree").get_by_role("link")
     expect(spot).to_have_accessible_name(re.compile(f"^{champion}, ppo, .*rank 1$"))
     assert not {"hyperparameters", "slots"} & set(asked)
@@ -315,7 +316,11 @@ def test_lineage_hyperparameters_and_slots_are_asked_for_when_they_are_looked_at
     expect(spot).to_have_accessible_name(re.compile(f"^{line[0]['name']}, "))
     spot.press("End")
     expect(spot).to_have_attribute("href", f"/agents/{line[-1]['id']}/")
-    expect(page.locator(f"tr.lit[data-agent='{line[-1]['id']}']")).to_have_count(1)
+    background = "(id) => getComputedStyle(document.querySelector(`tr[data-agent='${id}']`)).backgroundColor"
+    others = [row["agent"] for row in items if row["agent"] != line[-1]["id"]]
+    wait_for(
+        lambda: page.evaluate(background, line[-1]["id"]) != page.evaluate(background, others[0]), 5, "standing out"
+    )
     page.get_by_role("tab", name="Lineage").press("ArrowRight")
     expect(page.get_by_text("3 agents of ppo, each a line")).to_be_visible()
     expect(page.get_by_text("Needs 20 scored agents")).to_be_visible()

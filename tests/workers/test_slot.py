@@ -5,11 +5,13 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.files.storage import default_storage
+from django.db.models.functions import Now
 
 from podracer_core import load_agent
 from tests.stack import wait_for
@@ -205,7 +207,13 @@ def test_a_result_of_an_attempt_that_was_given_up_is_dropped(slot: Slot, start: 
     start(round=LONG)
     working()
     pod = wait_for(lambda: training(1_000), SECONDS, "training")
-    Pod.objects.filter(pk=pod.pk).update(status="QUEUED", lease_until=None)
+
+    def given_up() -> bool:
+        Pod.objects.filter(pk=pod.pk, status="RUNNING").update(lease_until=Now() - timedelta(seconds=1))
+        orchestrator.sweep()  # unless the slot has renewed its lease in between
+        return Pod.objects.filter(pk=pod.pk, losses=1).exists()
+
+    wait_for(given_up, SECONDS, "being given up")
     wait_for(
         lambda: Pod.objects.filter(pk=pod.pk, attempt__gt=pod.attempt, env_steps__gt=0).first(),
         SECONDS,
