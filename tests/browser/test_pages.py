@@ -12,6 +12,7 @@ from tests.browser.conftest import WAIT_MS, until
 from tests.stack import Stack, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+OWN_STACK = True
 
 
 BEST = "JSON.parse(document.getElementById('snapshot').textContent).tournament.best_agent"
@@ -307,6 +308,7 @@ def test_lineage_hyperparameters_and_slots_are_asked_for_when_they_are_looked_at
     page.get_by_role("tab", name="Lineage").scroll_into_view_if_needed()
     champion = stack.api("GET", f"/tournaments/{finished}")["best_agent_name"]
     items = stack.api("GET", f"/tournaments/{finished}/leaderboard")["items"]
+    others = [item["agent"] for item in items if item["name"] != champion]
     spot = page.get_by_role("group", name="Lineage tree").get_by_role("link")
     expect(spot).to_have_accessible_name(re.compile(f"^{champion}, ppo, .*rank 1$"))
     assert not {"hyperparameters", "slots"} & set(asked)
@@ -316,11 +318,9 @@ def test_lineage_hyperparameters_and_slots_are_asked_for_when_they_are_looked_at
     expect(spot).to_have_accessible_name(re.compile(f"^{line[0]['name']}, "))
     spot.press("End")
     expect(spot).to_have_attribute("href", f"/agents/{line[-1]['id']}/")
-    background = "(id) => getComputedStyle(document.querySelector(`tr[data-agent='${id}']`)).backgroundColor"
-    others = [row["agent"] for row in items if row["agent"] != line[-1]["id"]]
-    wait_for(
-        lambda: page.evaluate(background, line[-1]["id"]) != page.evaluate(background, others[0]), 5, "standing out"
-    )
+    tint = "row => getComputedStyle(row).backgroundColor"
+    last, other = (page.locator(f"tr[data-agent='{row}']") for row in (line[-1]["id"], others[0]))
+    wait_for(lambda: last.evaluate(tint) != other.evaluate(tint), 5, "its row standing out")
     page.get_by_role("tab", name="Lineage").press("ArrowRight")
     expect(page.get_by_text("3 agents of ppo, each a line")).to_be_visible()
     expect(page.get_by_text("Needs 20 scored agents")).to_be_visible()

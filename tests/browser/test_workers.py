@@ -6,6 +6,7 @@ from playwright.sync_api import Page, expect
 from tests.stack import Stack, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+OWN_STACK = True
 
 SOON = 20_000
 
