@@ -60,6 +60,19 @@ def test_nothing_scrolls_sideways_on_a_phone(page: Page, stack: Stack, finished:
         assert page.evaluate("document.documentElement.scrollWidth") == 360, path
 
 
+def test_tables_stay_within_their_cards_and_names_on_one_line(page: Page, finished: str) -> None:
+    page.goto(f"/tournaments/{finished}/")
+    expect(page.get_by_role("table", name="Leaderboard").locator("tbody tr")).not_to_have_count(0)
+    beyond = page.evaluate(
+        "[...document.querySelectorAll('.card table')].map((table) => table.caption?.textContent + ' is '"
+        " + (table.getBoundingClientRect().right - table.closest('.card').getBoundingClientRect().right))"
+        ".filter((text) => Number(text.split(' is ')[1]) > 0)"
+    )
+    assert beyond == []
+    heights = "[...document.querySelectorAll('td .name, .pods td a')].map((name) => name.getClientRects().length)"
+    assert set(page.evaluate(heights)) == {1}
+
+
 def test_on_a_phone_the_board_comes_before_the_curves(page: Page, finished: str) -> None:
     page.set_viewport_size({"width": 360, "height": 780})
     page.goto(f"/tournaments/{finished}/")
