@@ -52,7 +52,7 @@ def receiver() -> Iterator[tuple[str, list[bytes]]]:
 def test_a_webhook_is_made_tested_and_told(page: Page, stack: Stack, receiver: tuple[str, list[bytes]]) -> None:
     url, got = receiver
     page.goto("/notifications/")
-    page.get_by_label("Name").fill("team chat")
+    page.get_by_label("Name", exact=True).fill("team chat")
     page.get_by_label("Address").fill(url)
     page.get_by_role("button", name="Create webhook").click()
     expect(page.get_by_role("region", name="The secret of the new webhook")).to_be_visible()

@@ -18,7 +18,7 @@ from webapp.tournaments.troubles import EVERY_SECONDS, PATIENCE_SECONDS, Watch
 
 pytestmark = pytest.mark.django_db
 
-URL = "https://chat.example.org/hooks/abc"
+URL = "https://chat.example.org/hooks/of-the-team"
 
 
 def told() -> list[tuple[str, str]]:
