@@ -14,6 +14,7 @@ TEST_TEXT = "This is a test from Podracer: notifications of your tournaments wil
 def body_of(delivery: Delivery) -> bytes:
     """With the tournament as it is when this is sent."""
     notice, site = delivery.notice, delivery.webhook.site
+    data: dict[str, Any]
     if notice is None:
         data = {"event": "test", "at": delivery.created_at.isoformat(), "text": TEST_TEXT, "tournament": None}
     else:
