@@ -68,6 +68,14 @@ RULES: dict[str, Rule] = {
     "* tokens/<int:token_id>/revoke/": Own.ACCOUNT,
     "GET password/": Own.ACCOUNT,
     "POST password/": Own.ACCOUNT,
+    "GET notifications/": Own.ACCOUNT,
+    "POST notifications/": Own.ACCOUNT,
+    "* notifications/webhooks/": Own.ACCOUNT,
+    # An address is as good as a password with many chats.
+    "* api/webhooks": Own.ACCOUNT,
+    "* api/webhooks/<webhook_id>": Own.ACCOUNT,
+    "* api/webhooks/<webhook_id>/test": Own.ACCOUNT,
+    "* api/webhooks/<webhook_id>/enable": Own.ACCOUNT,
     # Projects: which ones, and who keeps them, is decided by webapp.accounts.projects
     "GET projects/": Level.LOOK,
     "POST projects/": Level.RUN,
@@ -90,6 +98,7 @@ RULES: dict[str, Rule] = {
     "POST api/workers/<path:worker>/resume": Level.ADMIN,
     "DELETE api/workers/<path:worker>": Level.ADMIN,
     "GET api/compare": Level.LOOK,
+    "GET api/notices": Level.LOOK,
     "GET api/tournaments": Level.LOOK,
     "POST api/tournaments": Level.RUN,
     "GET api/projects": Level.LOOK,

@@ -1,6 +1,7 @@
 // What every page has: the theme's switch, times in the reader's zone, menus, dialogs, copying.
 import { toast } from "./api.js";
 import { $, $$ } from "./dom.js";
+import { noticesStart } from "./notices.js";
 import { showTimes } from "./times.js";
 
 export function themeDark() {
@@ -66,6 +67,7 @@ async function refreshSlots() {
 }
 
 showTimes();
+noticesStart();
 setInterval(refreshSlots, 10_000);
 setInterval(() => document.hidden || showTimes(), 30_000);
 $("[data-focus]")?.focus();

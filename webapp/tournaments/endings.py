@@ -9,7 +9,7 @@ from typing import Any
 from podracer_core.progress import Evaluation, Outcome, PodResult
 from podracer_core.tournament import sentences
 from podracer_core.tournament.stopping import Standing, repeated_failure, stop_reason
-from webapp.tournaments import board, clock, dispatch, ensembles, events, lineage, population, rows
+from webapp.tournaments import board, clock, dispatch, ensembles, events, lineage, notices, population, rows
 from webapp.tournaments.models import Agent, CurvePoint, Pod, PodLogLine, Tournament
 
 MAX_LOSSES = 3
@@ -221,6 +221,9 @@ def _fail(tournament: Tournament, pod: Pod, reason: str) -> None:
     end_pod(tournament, pod, Pod.Status.FAILED, reason)
     log(pod_id=pod.pk, text=reason, level="error")
     events.record(tournament.pk, "pod_failed", f"Pod {pod.agent.name} failed: {reason}", agent=pod.agent, pod=pod)
+    # What ends it is told as its end.
+    if _repeated_failure(tournament, tournament.parsed_spec.max_failures) is None:
+        notices.record_failures(tournament, reason)
 
 
 def end_if_done(tournament: Tournament) -> None:
@@ -247,6 +250,7 @@ def end(tournament: Tournament, status: str, reason: str, kind: str) -> None:
     for pod in tournament.pods.filter(status=Pod.Status.QUEUED).select_for_update(of=("self",)).select_related("agent"):
         stop_queued(tournament, pod, reason)
     events.record(tournament.pk, kind, reason)
+    notices.record_end(tournament)
     if status == Tournament.Status.FINISHED:
         ensembles.ensemble_at_end(tournament)
     events.publish(tournament.pk, "status")

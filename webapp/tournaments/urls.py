@@ -2,7 +2,15 @@
 
 from django.urls import URLPattern, path
 
-from webapp.tournaments import artefact_views, compare_views, form_views, project_views, views, worker_views
+from webapp.tournaments import (
+    artefact_views,
+    compare_views,
+    form_views,
+    notification_views,
+    project_views,
+    views,
+    worker_views,
+)
 
 app_name = "tournaments"
 urlpatterns: list[URLPattern] = [
@@ -21,6 +29,8 @@ urlpatterns: list[URLPattern] = [
     path("agents/<int:agent_id>/", views.agent_detail, name="agent"),
     path("agents/<int:agent_id>/exports/<slug:name>/", artefact_views.export, name="export"),
     path("agents/<int:agent_id>/replays/<slug:name>/", artefact_views.replay, name="replay"),
+    path("notifications/", notification_views.notifications, name="notifications"),
+    path("notifications/webhooks/", notification_views.webhook_rows, name="webhook-rows"),
     path("projects/", project_views.projects, name="projects"),
     path("projects/<int:project_id>/", project_views.project, name="project"),
 ]

@@ -18,6 +18,7 @@ from webapp.tournaments.api import (
     ensembles,
     insights,
     machines,
+    notifications,
     refusals,
     sharing,
     tournaments,
@@ -79,6 +80,7 @@ for router in (
     sharing.router,
     insights.router,
     compare.router,
+    notifications.router,
     nowhere,
 ):
     api.add_router("", router)

@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from podracer_core.errors import SpecError
 from podracer_core.sentences import sentence
 from webapp.tournaments import schemas
-from webapp.tournaments.api import common, sharing
+from webapp.tournaments.api import common, notifications, sharing
 from webapp.tournaments.errors import TournamentError
-from webapp.tournaments.models import Agent, Tournament, Worker
+from webapp.tournaments.models import Agent, Tournament, Webhook, Worker
 
 
 def _spec_refused(request: HttpRequest, error: SpecError) -> HttpResponse:
@@ -39,6 +39,7 @@ _BODIES: dict[str, type[BaseModel]] = {
     "change": sharing.SharingChange,
     "wanted_link": sharing.LinkRequest,
     "wanted_drain": schemas.DrainRequest,
+    "wanted_webhook": notifications.WebhookRequest,
 }
 """By the names of the arguments that take them."""
 
@@ -80,6 +81,7 @@ def install(api: NinjaAPI) -> None:
         Tournament.DoesNotExist: _missing,
         Agent.DoesNotExist: _missing,
         Worker.DoesNotExist: _missing,
+        Webhook.DoesNotExist: _missing,
         RequestDataTooBig: _too_big,
         HttpError: _http_error,
     }

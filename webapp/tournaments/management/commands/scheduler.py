@@ -1,14 +1,16 @@
-"""`manage.py scheduler`: sweeps every second, as the only one of those that run."""
+"""`manage.py scheduler`: sweeps every second, as the only one of those that run, and brings notices to webhooks."""
 
 import logging
 import signal
 import threading
+import time
 from typing import Any
 
 from django.core.management.base import BaseCommand
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
-from webapp.tournaments import artefacts, ensembles, orchestrator
+from webapp.tournaments import artefacts, deliveries, ensembles, orchestrator, troubles
+from webapp.tournaments.webhook_post import LONGEST_SECONDS
 
 logger = logging.getLogger(__name__)
 
@@ -23,17 +25,23 @@ class Command(BaseCommand):
         stopping = threading.Event()
         for signal_number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signal_number, lambda *_: stopping.set())
+        # Beside the sweeps, which no receiver of a webhook may hold up.
+        courier = threading.Thread(target=deliveries.run, args=(stopping,), name="courier", daemon=True)
+        courier.start()
+        watch = troubles.Watch()
         while not stopping.is_set():
             try:
                 if _leads():
                     orchestrator.sweep()
                     ensembles.sweep()
                     artefacts.sweep()
+                    watch.sweep(time.monotonic())
             except (OperationalError, InterfaceError) as error:
                 # The lock went with the connection: another scheduler may lead by now, so it is asked for again.
                 logger.warning("the database is away, trying again: %s", str(error).strip())
                 close_old_connections()
             stopping.wait(SWEEP_SECONDS)
+        courier.join(LONGEST_SECONDS)
 
 
 def _leads() -> bool:
