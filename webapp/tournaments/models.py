@@ -172,6 +172,7 @@ class Agent(models.Model):
     checkpoint_sha256 = models.CharField(max_length=64, blank=True)
     checkpoint_size = models.PositiveBigIntegerField(default=0)
     state_file = models.CharField(max_length=200, blank=True)
+    state_size = models.PositiveBigIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = AgentManager()
@@ -258,6 +259,7 @@ class Pod(models.Model):
     env_steps_per_second = models.FloatField(default=0)
     episodic_return = models.FloatField(null=True)
     state_file = models.CharField(max_length=200, blank=True)
+    state_size = models.PositiveBigIntegerField(default=0)
     state_env_steps = models.PositiveBigIntegerField(default=0)
     state_seconds = models.FloatField(default=0)
     reason = models.TextField(blank=True)

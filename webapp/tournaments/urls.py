@@ -2,7 +2,15 @@
 
 from django.urls import URLPattern, path
 
-from webapp.tournaments import artefact_views, compare_views, form_views, project_views, views, worker_views
+from webapp.tournaments import (
+    artefact_views,
+    compare_views,
+    form_views,
+    project_views,
+    storage_views,
+    views,
+    worker_views,
+)
 
 app_name = "tournaments"
 urlpatterns: list[URLPattern] = [
@@ -18,6 +26,7 @@ urlpatterns: list[URLPattern] = [
     path("compare/", compare_views.compare, name="compare"),
     path("workers/", worker_views.worker_list, name="workers"),
     path("workers/cards/", worker_views.worker_cards, name="worker-cards"),
+    path("storage/", storage_views.storage, name="storage"),
     path("agents/<int:agent_id>/", views.agent_detail, name="agent"),
     path("agents/<int:agent_id>/exports/<slug:name>/", artefact_views.export, name="export"),
     path("agents/<int:agent_id>/replays/<slug:name>/", artefact_views.replay, name="replay"),

@@ -58,8 +58,11 @@ def duration(seconds: float | None) -> str:
 
 @register.filter
 def size(value: int) -> str:
-    """A file's size."""
-    return f"{value / 1e6:.1f} MB" if value >= 1e6 else f"{max(1, round(value / 1e3))} kB"
+    """The size of a file, or of many."""
+    for limit, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")):
+        if value >= limit:
+            return f"{value / limit:.1f} {unit}"
+    return f"{max(1, round(value / 1e3))} kB" if value else "0 kB"
 
 
 @register.filter
