@@ -41,6 +41,7 @@ class Tournament(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="tournaments")
     project = models.ForeignKey(Project, models.SET_NULL, null=True, related_name="tournaments")
     shared = models.BooleanField(default=False, help_text="everybody who is signed in may look")
+    archived = models.BooleanField(default=False, help_text="the list leaves it out unless asked for these")
     name = models.CharField(max_length=120)
     env_id = models.CharField(max_length=200)
     spec = models.JSONField()
@@ -66,6 +67,7 @@ class Tournament(models.Model):
 
     LIVE = (
         "revision",
+        "archived",
         "name",
         "status",
         "reason",

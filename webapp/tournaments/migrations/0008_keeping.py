@@ -25,6 +25,11 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField(
+            model_name='tournament',
+            name='archived',
+            field=models.BooleanField(default=False, help_text='the list leaves it out unless asked for these'),
+        ),
+        migrations.AddField(
             model_name='agent',
             name='state_size',
             field=models.PositiveBigIntegerField(default=0),
