@@ -19,6 +19,7 @@ from webapp.tournaments.api import (
     insights,
     machines,
     refusals,
+    retention,
     sharing,
     tournaments,
 )
@@ -77,6 +78,7 @@ for router in (
     artefacts.router,
     ensembles.router,
     sharing.router,
+    retention.router,
     insights.router,
     compare.router,
     nowhere,

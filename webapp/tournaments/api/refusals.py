@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from podracer_core.errors import SpecError
 from podracer_core.sentences import sentence
 from webapp.tournaments import schemas
-from webapp.tournaments.api import common, sharing
+from webapp.tournaments.api import common, retention, sharing
 from webapp.tournaments.errors import TournamentError
 from webapp.tournaments.models import Agent, Tournament, Worker
 
@@ -39,6 +39,7 @@ _BODIES: dict[str, type[BaseModel]] = {
     "change": sharing.SharingChange,
     "wanted_link": sharing.LinkRequest,
     "wanted_drain": schemas.DrainRequest,
+    "wanted_retention": retention.RetentionRequest,
 }
 """By the names of the arguments that take them."""
 

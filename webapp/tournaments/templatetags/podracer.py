@@ -59,10 +59,7 @@ def duration(seconds: float | None) -> str:
 @register.filter
 def size(value: int) -> str:
     """The size of a file, or of many."""
-    for limit, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")):
-        if value >= limit:
-            return f"{value / limit:.1f} {unit}"
-    return f"{max(1, round(value / 1e3))} kB" if value else "0 kB"
+    return sentences.size(value)
 
 
 @register.filter
