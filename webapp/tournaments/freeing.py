@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from podracer_core.errors import SpecError
 from podracer_core.tournament import sentences
@@ -75,7 +75,8 @@ def _problem(tournament: Tournament, kind: str) -> str:
 
 def _total(rows: QuerySet[Any], kind: str) -> Freed:
     size = {CHECKPOINTS: "checkpoint_size", STATES: "state_size"}.get(kind, "size")
-    return Freed(rows.count(), rows.aggregate(total=Sum(size, default=0))["total"])
+    found = rows.aggregate(files=Count("pk"), total=Sum(size, default=0))
+    return Freed(found["files"], found["total"])
 
 
 def _there(tournament: Tournament, kind: str) -> QuerySet[Any]:
