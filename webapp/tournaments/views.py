@@ -24,7 +24,8 @@ def tournament_list(request: HttpRequest) -> HttpResponse:
     """Tournaments as cards, the newest first; where there are none, what to start with one click."""
     presets = [(preset, environment_cards.picture(preset.spec["env_id"])) for preset in PRESETS]
     context = {**_cards(request), "presets": presets}
-    context["filtered"] = context["archived"] or selectors.archived_exist(access.visible(request_actor(request)))
+    if not context["count"] and not context["archived"]:
+        context["empty"] = not selectors.archived_exist(access.visible(request_actor(request)))
     return render(request, "tournaments/list.html", context)
 
 

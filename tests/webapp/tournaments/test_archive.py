@@ -42,9 +42,13 @@ def test_an_archived_tournament_is_under_its_filter_and_comes_back_whole(api: Cl
 
 def test_the_list_leaves_archived_ones_out_and_offers_them(client: Client, owner: Any) -> None:
     client.force_login(owner)
-    old = ended("old one")
-    ended("new one")
     assert "?archived=1" not in client.get("/").content.decode()
+    assert "Nothing is archived" in client.get("/?archived=1").content.decode()
+    old = ended("old one")
+    services.tournament_update(tournament_id=old.pk, archived=True)
+    assert "?archived=1" in client.get("/").content.decode()
+    services.tournament_update(tournament_id=old.pk, archived=False)
+    ended("new one")
     services.tournament_update(tournament_id=old.pk, archived=True)
     page, archived = client.get("/").content.decode(), client.get("/?archived=1").content.decode()
     assert ("old one" in page, "new one" in page) == (False, True)
