@@ -17,7 +17,8 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=packages /opt/podracer /opt/podracer
 WORKDIR /app
-COPY manage.py pyproject.toml ./
+COPY manage.py ./
+COPY pyproject.toml ./
 COPY podracer_core podracer_core
 COPY workers workers
 COPY webapp webapp

@@ -34,7 +34,7 @@ def disk_lately() -> Disk | None:
     """The disk as it was within the last minute, since every page asks; None where files are not in a folder."""
     if not isinstance(default_storage, FileSystemStorage):
         return None
-    return _measured(default_storage.location, int(time.monotonic() // LATELY_SECONDS))
+    return _measured(str(default_storage.location), int(time.monotonic() // LATELY_SECONDS))
 
 
 @lru_cache(maxsize=1)

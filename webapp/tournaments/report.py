@@ -99,8 +99,8 @@ def _importances(tournament_id: int) -> list[Item]:
 def _failures(tournament_id: int) -> list[Item]:
     """The commonest reasons of failed pods."""
     failed = Pod.objects.filter(tournament_id=tournament_id, status=Pod.Status.FAILED)
-    rows = failed.values("reason").annotate(pods=Count("pk")).order_by("-pods", "reason")
-    return list(rows[:REASONS])
+    rows = failed.values_list("reason").annotate(pods=Count("pk")).order_by("-pods", "reason")
+    return [{"reason": reason, "pods": pods} for reason, pods in rows[:REASONS]]
 
 
 @cache

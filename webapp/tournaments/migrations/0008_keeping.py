@@ -1,9 +1,11 @@
+from typing import Any
+
 from django.core.exceptions import SuspiciousFileOperation
 from django.core.files.storage import FileSystemStorage, default_storage
 from django.db import migrations, models
 
 
-def measure_states(apps, schema_editor):
+def measure_states(apps: Any, schema_editor: Any) -> None:
     """Of files in a folder; those in an object store are counted from the next one on."""
     if not isinstance(default_storage, FileSystemStorage):
         return
