@@ -18,6 +18,7 @@ RUN apt-get update \
 COPY --from=packages /opt/podracer /opt/podracer
 WORKDIR /app
 COPY manage.py ./
+COPY pyproject.toml ./
 COPY podracer_core podracer_core
 COPY workers workers
 COPY webapp webapp

@@ -28,6 +28,7 @@ class Tournament(TypedDict):
     owner: str
     project: str | None
     shared: bool
+    archived: bool
     pool_size: int
     priority: int
     revision: int
@@ -252,3 +253,4 @@ class Patch(TypedDict):
     name: NotRequired[str]
     pool_size: NotRequired[int]
     priority: NotRequired[int]
+    archived: NotRequired[bool]

@@ -74,7 +74,7 @@ class Client:
         return self._control(tournament_id, "stop")
 
     def update(self, tournament_id: str, **changes: Unpack[Patch]) -> Tournament:
-        """Changes `name`, `pool_size` or `priority`, also while it runs."""
+        """Changes `name`, `pool_size` or `priority`, also while it runs; once it has ended, `archived`."""
         body = json.dumps(changes).encode()
         return cast(Tournament, self._http.json("PATCH", f"/tournaments/{_id(tournament_id)}", body))
 

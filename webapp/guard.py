@@ -60,6 +60,7 @@ RULES: dict[str, Rule] = {
     "* compare/": Level.LOOK,
     "* workers/": Level.LOOK,
     "* workers/cards/": Level.LOOK,
+    "* storage/": Level.LOOK,
     "GET metrics": Level.LOOK,
     # One's own account
     "* sign-out/": Level.LOOK,

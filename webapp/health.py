@@ -1,7 +1,7 @@
 """Is the process alive, can it do its work, and what did it measure."""
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import redis
 from django.conf import settings
@@ -9,7 +9,11 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from webapp.tournaments import disk, storage_selectors
 
 CHECK_SECONDS = 2
 
@@ -30,6 +34,27 @@ def readyz(request: HttpRequest) -> JsonResponse:
 def metrics(request: HttpRequest) -> HttpResponse:
     """What this process counted, in Prometheus' text format."""
     return HttpResponse(generate_latest(), content_type=CONTENT_TYPE_LATEST)
+
+
+class StorageCollector(Collector):
+    """What the files of all tournaments take, and what their disk has left, where they are on one."""
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Nothing: a registry would otherwise collect, and ask the database, as soon as this is registered."""
+        return []
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        used = GaugeMetricFamily("podracer_storage_used_bytes", "Files of tournaments.", labels=["kind"])
+        for kind, size in storage_selectors.totals_lately().items():
+            used.add_metric([kind], size)
+        yield used
+        found = disk.disk_lately()
+        if found:
+            yield GaugeMetricFamily("podracer_storage_free_bytes", "Free on the storage's disk.", found.free)
+            yield GaugeMetricFamily("podracer_storage_size_bytes", "Size of the storage's disk.", found.total)
+
+
+REGISTRY.register(StorageCollector())
 
 
 def _failure(check: Callable[[], None]) -> str:

@@ -193,11 +193,13 @@ class PodRun:
     def _keep_state(self, saved: Saved) -> None:
         name = self._file(f"state-{self.claim.attempt}-{saved.env_steps}.pt")
         storage.store(Path(saved.path), name)
+        size = Path(saved.path).stat().st_size
         replaced = persistently(
             lambda: orchestrator.pod_saved(
                 pod_id=self.claim.pod_id,
                 attempt=self.claim.attempt,
                 state_file=name,
+                state_size=size,
                 env_steps=saved.env_steps,
                 seconds=saved.seconds,
             )
@@ -208,7 +210,7 @@ class PodRun:
 
     def _store(self, result: PodResult) -> StoredFiles:
         """Put the result's files into storage, before anything in the database speaks of them."""
-        checkpoint, state, digest, size = "", "", "", 0
+        checkpoint, state, digest, size, state_size = "", "", "", 0, 0
         if result.checkpoint_path:
             checkpoint = self._file(f"checkpoint-{self.claim.attempt}.safetensors")
             digest = storage.store(Path(result.checkpoint_path), checkpoint)
@@ -216,7 +218,8 @@ class PodRun:
         if result.state_path:
             state = self._file(f"state-{self.claim.attempt}-end.pt")
             storage.store(Path(result.state_path), state)
-        return StoredFiles(checkpoint, digest, size, state)
+            state_size = Path(result.state_path).stat().st_size
+        return StoredFiles(checkpoint, digest, size, state, state_size)
 
     def _finish(self, result: PodResult, files: StoredFiles) -> None:
         """Hand in the result, then remove the files that nothing refers to any more."""

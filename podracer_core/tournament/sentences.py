@@ -29,6 +29,14 @@ def score(value: float, low: float | None, high: float | None) -> str:
     return f"{number(value)} ± {number((high - low) / 2)}"
 
 
+def size(value: int) -> str:
+    """Of a file, or of many."""
+    for limit, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")):
+        if value >= limit:
+            return f"{value / limit:.1f} {unit}"
+    return f"{max(1, round(value / 1e3))} kB" if value else "0 kB"
+
+
 def certainty(probability: float) -> str:
     """A probability from a bootstrap, which never shows that something is certain."""
     return "over 99 %" if probability > 0.99 else f"{probability * 100:.0f} %"

@@ -43,6 +43,8 @@ export function controlsStart(store, onTournament) {
     const name = event.target.elements.name.value;
     if (await attempt(async () => onTournament(await call("PATCH", path, { name })))) event.target.closest("dialog").close();
   });
+  $("[data-archive]").addEventListener("click", () => attempt(async () =>
+    onTournament(await call("PATCH", path, { archived: !store.tournament.archived }))));
   $("[data-delete]").addEventListener("submit", async (event) => {
     event.preventDefault();
     if (await attempt(() => call("DELETE", path))) location.assign("/");

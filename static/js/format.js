@@ -38,6 +38,14 @@ export function count(value) {
   return scaled(value).join(" ").trim();
 }
 
+// The size of a file, or of many.
+export function size(bytes) {
+  for (const [limit, unit] of [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"]]) {
+    if (bytes >= limit) return `${(bytes / limit).toFixed(1)} ${unit}`;
+  }
+  return bytes ? `${Math.max(1, Math.round(bytes / 1e3))} kB` : "0 kB";
+}
+
 export function duration(seconds) {
   const total = Math.max(0, Math.round(seconds));
   for (const [size, unit, below, belowUnit] of [[86400, "d", 3600, "h"], [3600, "h", 60, "min"], [60, "min", 1, "s"]]) {

@@ -85,6 +85,8 @@ export function summaryShow(t) {
   for (const button of $$("[data-when-status]")) button.hidden = !button.dataset.whenStatus.split(" ").includes(t.status);
   const stepper = $("[data-stepper]"); // of those who may only look there is none
   if (stepper) stepper.hidden = !["DRAFT", "RUNNING", "PAUSED"].includes(t.status);
+  $("[data-archived]").hidden = !t.archived;
+  setText($("[data-archive]"), t.archived ? "Unarchive" : "Archive");
   setText($("[data-when]"), whenText(t));
   const reason = $("[data-reason]");
   reason.hidden = !t.reason;

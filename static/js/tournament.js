@@ -7,6 +7,7 @@ import { toolsStart } from "./curves-tools.js";
 import { Curves } from "./curves.js";
 import { $, json, setText } from "./dom.js";
 import { Ensembles } from "./ensembles.js";
+import { freeingStart } from "./freeing.js";
 import { Insights } from "./insights.js";
 import { Pods } from "./pods.js";
 import { sharingStart } from "./sharing.js";
@@ -38,6 +39,7 @@ const sizeShow = controlsStart(store, (tournament) => {
 });
 
 sharingStart(store.tournament.id);
+freeingStart(store.tournament.id);
 
 // Tables are drawn a few times a second at most, and not at all while nobody looks.
 const dirty = new Set();

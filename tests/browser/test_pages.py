@@ -43,10 +43,12 @@ def paths(stack: Stack, identity: str) -> list[str]:
         "/",
         "/tournaments/new/",
         f"/tournaments/{identity}/",
+        f"/tournaments/{identity}/report/",
         f"/agents/{champion}/",
         f"/compare/?t={identity}&a={champion}",
         "/compare/",
         "/workers/",
+        "/storage/",
         "/tokens/",
         "/nowhere",
     ]
@@ -71,6 +73,29 @@ def test_tables_stay_within_their_cards_and_names_on_one_line(page: Page, finish
     assert beyond == []
     heights = "[...document.querySelectorAll('td .name, .pods td a')].map((name) => name.getClientRects().length)"
     assert set(page.evaluate(heights)) == {1}
+
+
+def test_training_states_are_removed_and_the_tournament_is_archived_from_its_menu(
+    page: Page, stack: Stack, finished: str
+) -> None:
+    page.goto(f"/tournaments/{finished}/")
+    more = page.get_by_label("More actions")
+    more.click()
+    page.get_by_role("button", name="Free space…").click()
+    dialog = page.get_by_role("dialog", name="Free space")
+    expect(dialog.get_by_role("button", name="Remove…")).to_be_disabled()
+    dialog.get_by_role("checkbox", name=re.compile("training state")).check()
+    expect(dialog.get_by_role("status")).to_contain_text("Frees")
+    dialog.get_by_role("button", name="Remove…").click()
+    dialog.get_by_role("button", name="Remove for good").click()
+    expect(page.get_by_text(re.compile(r"^Removed \d+ training states? of quick one"))).to_be_visible()
+    more.click()
+    page.get_by_role("button", name="Archive", exact=True).click()
+    expect(page.get_by_text("archived", exact=True)).to_be_visible()
+    page.goto("/")
+    page.get_by_role("link", name="Archived").click()
+    expect(page.get_by_role("link", name="quick one")).to_be_visible()
+    stack.api("PATCH", f"/tournaments/{finished}", {"archived": False})
 
 
 def test_on_a_phone_the_board_comes_before_the_curves(page: Page, finished: str) -> None:

@@ -68,12 +68,10 @@ def artefact_request(*, agent_id: int, kind: str, name: str) -> None:
     if name not in names:
         field = "format" if kind == Artefact.Kind.EXPORT else "episode"
         raise SpecError([(field, f"there is no {name!r}; there are {', '.join(names)}")])
-    agent = Agent.every.get(pk=agent_id)
-    if agent.kind == Agent.Kind.ENSEMBLE:
-        _ensemble_check(agent, kind)
-    if not agent.checkpoint_file:
-        raise TournamentError(f"Agent {agent.name} has no checkpoint: its pod has not ended, or it ended without one.")
     with transaction.atomic():
+        # Locked, so that its checkpoint is not removed to free space before this is known.
+        agent = Agent.every.select_for_update(no_key=True).get(pk=agent_id)
+        _check(agent, kind)
         artefact, created = Artefact.objects.select_for_update().get_or_create(
             agent=agent, kind=kind, name=name, defaults={"requested_at": clock.database_now()}
         )
@@ -87,12 +85,18 @@ def artefact_request(*, agent_id: int, kind: str, name: str) -> None:
         dispatch.ring_artefacts()
 
 
-def _ensemble_check(agent: Agent, kind: str) -> None:
-    """Raises TournamentError for what cannot be made of an ensemble, or not yet."""
-    if kind == Artefact.Kind.EXPORT:
+def _check(agent: Agent, kind: str) -> None:
+    """Raises TournamentError for what cannot be made of an agent or an ensemble, or not yet."""
+    ensemble = agent.kind == Agent.Kind.ENSEMBLE
+    if ensemble and kind == Artefact.Kind.EXPORT:
         raise TournamentError(f"{agent.name} is an ensemble and cannot be exported; each of its members can.")
-    if not agent.checkpoint_file:
+    if agent.checkpoint_file:
+        return
+    if ensemble:
         raise TournamentError(f"{agent.name} has no checkpoint: it is not made yet, or could not be.")
+    if agent.checkpoint_sha256:
+        raise TournamentError(f"The checkpoint of agent {agent.name} was removed to free space.")
+    raise TournamentError(f"Agent {agent.name} has no checkpoint: its pod has not ended, or it ended without one.")
 
 
 def _again(artefact: Artefact) -> bool:

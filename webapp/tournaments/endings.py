@@ -32,6 +32,7 @@ RESULT = (
     "checkpoint_sha256",
     "checkpoint_size",
     "state_file",
+    "state_size",
 )
 """What a finished pod makes of its agent."""
 
@@ -57,6 +58,7 @@ class StoredFiles:
     checkpoint_sha256: str = ""
     checkpoint_size: int = 0
     state_file: str = ""
+    state_size: int = 0
 
 
 def pod_end(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
@@ -103,11 +105,8 @@ def _end_stopped(tournament: Tournament, pod: Pod, result: PodResult, files: Sto
 def _end_paused(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
     """Back into the queue from the state that it saved; nothing is charged for a pause."""
     if files.state_file:
-        pod.state_file, pod.state_env_steps, pod.state_seconds = (
-            files.state_file,
-            result.env_steps,
-            result.seconds,
-        )
+        pod.state_file, pod.state_size = files.state_file, files.state_size
+        pod.state_env_steps, pod.state_seconds = result.env_steps, result.seconds
     requeue(tournament, pod)
 
 
@@ -142,7 +141,7 @@ def _keep(agent: Agent, result: PodResult, files: StoredFiles) -> None:
         agent.checkpoint_sha256 = files.checkpoint_sha256
         agent.checkpoint_size = files.checkpoint_size
     if files.state_file:
-        agent.state_file = files.state_file
+        agent.state_file, agent.state_size = files.state_file, files.state_size
 
 
 def _score(agent: Agent, evaluation: Evaluation) -> None:
@@ -196,12 +195,9 @@ def stop_queued(tournament: Tournament, pod: Pod, reason: str) -> None:
     """End a pod that is not running, keeping what its last saved state has. Both rows are locked."""
     agent = pod.agent
     if pod.state_file:
-        agent.state_file, agent.env_steps, agent.seconds = (
-            pod.state_file,
-            pod.state_env_steps,
-            pod.state_seconds,
-        )
-        agent.save(update_fields=["state_file", "env_steps", "seconds"])
+        agent.state_file, agent.state_size = pod.state_file, pod.state_size
+        agent.env_steps, agent.seconds = pod.state_env_steps, pod.state_seconds
+        agent.save(update_fields=["state_file", "state_size", "env_steps", "seconds"])
     pod.env_steps, pod.seconds = pod.state_env_steps, pod.state_seconds
     end_pod(tournament, pod, Pod.Status.STOPPED, reason)
 

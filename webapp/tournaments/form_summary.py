@@ -39,7 +39,7 @@ def summarise(spec: TournamentSpec, paces: Mapping[str, Pace], room: Room) -> Su
     each = math.ceil(pods / at_once) if pods else BLOCKS + 1
     return Summary(
         headline=_headline(spec, pods, estimate, room),
-        facts=tuple(filter(None, (_total(spec, pods), estimate.why, _room(spec, room), ends(spec)))),
+        facts=tuple(filter(None, (search_told(spec, pods), estimate.why, _room(spec, room), ends(spec)))),
         lanes=tuple(range(min(_lane(lane, at_once, pods, each), BLOCKS)) for lane in range(min(at_once, LANES))),
         more_lanes=at_once > LANES,
         more_pods=each > BLOCKS,
@@ -85,7 +85,7 @@ def pod_seconds(spec: TournamentSpec, pace: Pace) -> float:
 
 
 def _headline(spec: TournamentSpec, pods: int | None, estimate: Estimate, room: Room) -> str:
-    length = _round(spec)
+    length = round_told(spec)
     what = f"About {pods:,} pod{'s' * (pods != 1)} of {length}" if pods else f"Pods of {length}, as many as it takes"
     if not room.slots:
         return f"{what}; no slot is online to run them."
@@ -98,7 +98,8 @@ def _headline(spec: TournamentSpec, pods: int | None, estimate: Estimate, room: 
     return f"{what}, {where}."
 
 
-def _round(spec: TournamentSpec) -> str:
+def round_told(spec: TournamentSpec) -> str:
+    """How long a pod trains."""
     parts = []
     if spec.round.env_steps is not None:
         parts.append(f"{spec.round.env_steps:,} step{'s' * (spec.round.env_steps != 1)}")
@@ -107,7 +108,8 @@ def _round(spec: TournamentSpec) -> str:
     return " or ".join(parts)
 
 
-def _total(spec: TournamentSpec, pods: int | None) -> str:
+def search_told(spec: TournamentSpec, pods: int | None) -> str:
+    """Which algorithms in what, how much of them is searched, and the env steps of `pods`."""
     names = sentences.listed([part.name for part in spec.algorithms])
     searched = sum(space.kind != "fixed" for part in spec.algorithms for space in part.search_space.values())
     search = f", {searched} hyperparameter{'s' * (searched != 1)} searched" if searched else ", nothing searched"

@@ -102,6 +102,7 @@ def _store_files(home: Home, index: int, agent: Agent) -> None:
     if state:
         agent.state_file = storage.agent_file(agent.tournament_id, agent.pk, "state-1-end.pt")
         storage.store(state, agent.state_file)
+        agent.state_size = state.stat().st_size
     agent.save()
 
 

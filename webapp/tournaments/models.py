@@ -42,6 +42,7 @@ class Tournament(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="tournaments")
     project = models.ForeignKey(Project, models.SET_NULL, null=True, related_name="tournaments")
     shared = models.BooleanField(default=False, help_text="everybody who is signed in may look")
+    archived = models.BooleanField(default=False, help_text="the list leaves it out unless asked for these")
     name = models.CharField(max_length=120)
     env_id = models.CharField(max_length=200)
     spec = models.JSONField()
@@ -67,6 +68,7 @@ class Tournament(models.Model):
 
     LIVE = (
         "revision",
+        "archived",
         "name",
         "status",
         "reason",
@@ -173,6 +175,7 @@ class Agent(models.Model):
     checkpoint_sha256 = models.CharField(max_length=64, blank=True)
     checkpoint_size = models.PositiveBigIntegerField(default=0)
     state_file = models.CharField(max_length=200, blank=True)
+    state_size = models.PositiveBigIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = AgentManager()
@@ -259,6 +262,7 @@ class Pod(models.Model):
     env_steps_per_second = models.FloatField(default=0)
     episodic_return = models.FloatField(null=True)
     state_file = models.CharField(max_length=200, blank=True)
+    state_size = models.PositiveBigIntegerField(default=0)
     state_env_steps = models.PositiveBigIntegerField(default=0)
     state_seconds = models.FloatField(default=0)
     reason = models.TextField(blank=True)

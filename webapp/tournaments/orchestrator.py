@@ -240,15 +240,18 @@ def _curve_message(pod_id: int, agent_id: int, attempt: int, points: list[Progre
     }
 
 
-def pod_saved(*, pod_id: int, attempt: int, state_file: str, env_steps: int, seconds: float) -> str:
+def pod_saved(
+    *, pod_id: int, attempt: int, state_file: str, env_steps: int, seconds: float, state_size: int = 0
+) -> str:
     """A running pod stored a state to go on from. Returns the file that it replaces. Raises PodLostError."""
     with transaction.atomic():
         pod = Pod.objects.select_for_update().filter(pk=pod_id, attempt=attempt, status=Pod.Status.RUNNING).first()
         if pod is None:
             raise PodLostError(f"pod {pod_id} is no longer run by attempt {attempt}")
         replaced = pod.state_file
-        pod.state_file, pod.state_env_steps, pod.state_seconds = state_file, env_steps, seconds
-        pod.save(update_fields=["state_file", "state_env_steps", "state_seconds"])
+        pod.state_file, pod.state_size = state_file, state_size
+        pod.state_env_steps, pod.state_seconds = env_steps, seconds
+        pod.save(update_fields=["state_file", "state_size", "state_env_steps", "state_seconds"])
     return replaced
 
 

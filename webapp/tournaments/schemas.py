@@ -25,6 +25,7 @@ class TournamentPatch(BaseModel):
     name: str | None = Field(None, description="1 to 120 characters")
     pool_size: int | None = Field(None, description="pods at once, 1 to 1024; takes effect while it runs")
     priority: int | None = Field(None, description="-100 to 100; higher goes first when slots are short")
+    archived: bool | None = Field(None, description="true, once it has ended, takes it off the list and keeps it whole")
 
 
 class _Answer(BaseModel):
@@ -66,6 +67,7 @@ class TournamentOut(_Answer):
     owner: str
     project: str | None
     shared: bool
+    archived: bool
     pool_size: int
     priority: int
     revision: int

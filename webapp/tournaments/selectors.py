@@ -39,11 +39,18 @@ def _page(rows: QuerySet[Any], limit: int, offset: int) -> tuple[list[Any], int]
 # Tournaments
 
 
-def tournament_list(*, visible: Q, limit: int = 50, offset: int = 0) -> Page:
-    """Of those that `visible` is true of (see access.py), the newest first."""
+def tournament_list(*, visible: Q, archived: bool | None = None, limit: int = 50, offset: int = 0) -> Page:
+    """Of those that `visible` is true of (see access.py), the newest first. archived: None for all"""
     tournaments = Tournament.objects.filter(visible).select_related("owner", "project")
+    if archived is not None:
+        tournaments = tournaments.filter(archived=archived)
     rows, count = _page(tournaments.order_by("-created_at", "-pk"), limit, offset)
     return {"items": _tournaments(rows), "count": count}
+
+
+def archived_exist(visible: Q) -> bool:
+    """Whether any that `visible` is true of is archived."""
+    return Tournament.objects.filter(visible, archived=True).exists()
 
 
 def tournament_get(tournament_id: int) -> Item:
@@ -100,6 +107,7 @@ def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) 
         "owner": row.owner.get_username(),
         "project": row.project.name if row.project else None,
         "shared": row.shared,
+        "archived": row.archived,
         "pool_size": row.pool_size,
         "priority": row.priority,
         "revision": row.revision,

@@ -112,11 +112,21 @@ def tournament_stop(*, tournament_id: int) -> None:
 
 
 def tournament_update(
-    *, tournament_id: int, name: str | None = None, pool_size: int | None = None, priority: int | None = None
+    *,
+    tournament_id: int,
+    name: str | None = None,
+    pool_size: int | None = None,
+    priority: int | None = None,
+    archived: bool | None = None,
 ) -> None:
-    """Rename, change the pool's size or the priority. Raises SpecError for values that a spec would refuse."""
+    """Rename, change the pool's size or the priority, archive or not.
+
+    Raises SpecError for values that a spec would refuse, TournamentError for what its state does not allow.
+    """
     with orchestrator.changing_existing(tournament_id) as tournament:
         before = _settings(tournament)
+        if archived is not None and archived != tournament.archived:
+            _archive(tournament, archived)
         if name is not None and name != tournament.name:
             _rename(tournament, name)
         if priority is not None and priority != tournament.priority:
@@ -133,6 +143,16 @@ def tournament_update(
 
 def _settings(tournament: Tournament) -> str:
     return f"{tournament.name}, pool {tournament.pool_size}, priority {tournament.priority}"
+
+
+def _archive(tournament: Tournament, archived: bool) -> None:
+    """Everything is kept; the list leaves it out."""
+    if archived:
+        _check_status(tournament, "archived", *Tournament.ENDED)
+    kind, deed = ("tournament_archived", "Archived") if archived else ("tournament_unarchived", "Unarchived")
+    _audit(tournament, kind, deed)
+    events.record(tournament.pk, kind.removeprefix("tournament_"), f"{deed}.")
+    tournament.archived = archived
 
 
 def _rename(tournament: Tournament, name: str) -> None:

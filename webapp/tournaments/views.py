@@ -21,9 +21,12 @@ PAGE_SIZE = 24
 
 @require_safe
 def tournament_list(request: HttpRequest) -> HttpResponse:
-    """All tournaments as cards, the newest first; where there are none, what to start with one click."""
+    """Tournaments as cards, the newest first; where there are none, what to start with one click."""
     presets = [(preset, environment_cards.picture(preset.spec["env_id"])) for preset in PRESETS]
-    return render(request, "tournaments/list.html", {**_cards(request), "presets": presets})
+    context = {**_cards(request), "presets": presets}
+    if not context["count"] and not context["archived"]:
+        context["empty"] = not selectors.archived_exist(access.visible(request_actor(request)))
+    return render(request, "tournaments/list.html", context)
 
 
 @require_safe
@@ -35,10 +38,13 @@ def tournament_cards(request: HttpRequest) -> HttpResponse:
 def _cards(request: HttpRequest) -> dict[str, Any]:
     text = request.GET.get("offset", "0")
     offset = int(text) if text.isdecimal() and len(text) < 10 else 0
-    page = selectors.tournament_list(visible=access.visible(request_actor(request)), limit=PAGE_SIZE, offset=offset)
+    archived, visible = request.GET.get("archived") == "1", access.visible(request_actor(request))
+    page = selectors.tournament_list(visible=visible, archived=archived, limit=PAGE_SIZE, offset=offset)
     older = offset + PAGE_SIZE if offset + PAGE_SIZE < page["count"] else None
     newer = max(0, offset - PAGE_SIZE) if offset else None
-    return {"section": "tournaments", **page, "offset": offset, "older": older, "newer": newer}
+    asked = "&archived=1" if archived else ""
+    shown = {"offset": offset, "older": older, "newer": newer, "archived": archived, "asked": asked}
+    return {"section": "tournaments", **page, **shown}
 
 
 @require_safe

@@ -20,6 +20,7 @@ from webapp.tournaments.api import (
     machines,
     notifications,
     refusals,
+    retention,
     sharing,
     tournaments,
 )
@@ -78,6 +79,7 @@ for router in (
     artefacts.router,
     ensembles.router,
     sharing.router,
+    retention.router,
     insights.router,
     compare.router,
     notifications.router,

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from podracer_core.errors import SpecError
 from podracer_core.sentences import sentence
 from webapp.tournaments import schemas
-from webapp.tournaments.api import common, notifications, sharing
+from webapp.tournaments.api import common, notifications, retention, sharing
 from webapp.tournaments.errors import TournamentError
 from webapp.tournaments.models import Agent, Tournament, Webhook, Worker
 
@@ -40,6 +40,7 @@ _BODIES: dict[str, type[BaseModel]] = {
     "wanted_link": sharing.LinkRequest,
     "wanted_drain": schemas.DrainRequest,
     "wanted_webhook": notifications.WebhookRequest,
+    "wanted_retention": retention.RetentionRequest,
 }
 """By the names of the arguments that take them."""
 

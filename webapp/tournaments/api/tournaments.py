@@ -28,9 +28,12 @@ _SPEC_BODY = {
 
 
 @router.get("/tournaments", response=common.answers(schemas.TournamentPage), summary="Tournaments, the newest first")
-def tournaments(request: HttpRequest, limit: Limit = 50, offset: Offset = 0) -> HttpResponse:
+def tournaments(
+    request: HttpRequest, archived: bool | None = None, limit: Limit = 50, offset: Offset = 0
+) -> HttpResponse:
+    """All, or with `archived=true` those that are archived, with `archived=false` the others."""
     visible = access.visible(request_actor(request))
-    return common.answer(selectors.tournament_list(visible=visible, limit=limit, offset=offset))
+    return common.answer(selectors.tournament_list(visible=visible, archived=archived, limit=limit, offset=offset))
 
 
 @router.post(
@@ -82,7 +85,7 @@ def tournament_export(request: HttpRequest, tournament_id: str) -> HttpResponseB
 @router.patch(
     "/tournaments/{tournament_id}",
     response=common.answers(schemas.TournamentOut, 404, 409),
-    summary="Rename, resize the pool, change the priority",
+    summary="Rename, resize the pool, change the priority, archive",
 )
 def tournament_update(request: HttpRequest, tournament_id: str, patch: schemas.TournamentPatch) -> HttpResponse:
     number = common.tournament_id(tournament_id)

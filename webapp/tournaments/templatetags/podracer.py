@@ -58,8 +58,8 @@ def duration(seconds: float | None) -> str:
 
 @register.filter
 def size(value: int) -> str:
-    """A file's size."""
-    return f"{value / 1e6:.1f} MB" if value >= 1e6 else f"{max(1, round(value / 1e3))} kB"
+    """The size of a file, or of many."""
+    return sentences.size(value)
 
 
 @register.filter
