@@ -93,6 +93,7 @@ SETTLED = """async () => {
   }
   return shifts;
 }"""
+DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 WIDTHS = "[innerWidth, document.documentElement.scrollWidth]"
 OPEN_ALL = "document.querySelectorAll('main details').forEach((details) => { details.open = true; })"
 
@@ -116,7 +117,6 @@ class Visitors:
     """A browser context for everybody who visits, and the ids of what there is to see."""
 
     def __init__(self, browser: Browser, stack: Stack) -> None:
-        self.browser = browser
         self.stack = stack
         self.made: dict[str, str] = {}
         self.bases = {"holder of a link": ""}
@@ -127,12 +127,12 @@ class Visitors:
             self.contexts[who].add_init_script(SHIFTS)
 
     def people_make(self) -> None:
-        """Two who see nothing yet, and a project with one of them."""
+        """Two who see nothing yet, and a project."""
         page = self.contexts["owner"].new_page()
         page.goto(sign_in_link(self.stack))
         for role in ("runner", "viewer"):
             page.goto("/people/")
-            page.get_by_label("Name").fill(f"a {role}".replace(" ", "-"))
+            page.get_by_label("Name").fill(f"a-{role}")
             page.get_by_label("Role", exact=True).select_option(role)
             page.get_by_role("button", name="Invite").click()
             link = page.get_by_label("The sign-in link").locator("code").text_content()
@@ -143,7 +143,7 @@ class Visitors:
         page.goto("/projects/")
         page.get_by_label("Name").fill("walkers")
         page.get_by_role("button", name="Create project").click()
-        page.get_by_role("button", name="Add member").click()
+        page.get_by_role("heading", name="walkers").wait_for()
         self.made["project"] = page.url.rstrip("/").rpartition("/")[2]
         page.close()
 
@@ -193,7 +193,7 @@ class Visitors:
         found += self._clicked(page, visit, width)
         found += too_wide(page)
         page.emulate_media(color_scheme=themes[1])  # type: ignore[arg-type]
-        page.evaluate(SETTLED)
+        page.evaluate(DRAWN)
         if width > 1000:
             found += violations(page, rules=["color-contrast"])
         found += too_wide(page)
@@ -208,6 +208,7 @@ class Visitors:
             yield from too_wide(page)
             if width > 1000:
                 yield from violations(page, within=part)
+        page.keyboard.press("Escape")
 
 
 def listen(page: Page, found: list[str], refused: str) -> None:
