@@ -6,7 +6,7 @@ An address that is new in urls.py fails here until it is listed below.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
@@ -19,18 +19,16 @@ from tests.stack import Stack, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
-MOST_SHIFT = 0.02
-"""A fifth of what web.dev/cls calls good."""
-
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
 class Visit(NamedTuple):
-    """A page as somebody sees it; `clicks` are made there one after another, each with the part that it changes."""
+    """A page as somebody sees it, which may shift by a fifth of what web.dev/cls calls good; `clicks` are made there one after another, each with the part that it changes."""
 
     who: str
     path: str
     status: int = 200
+    most_shift: float = 0.02
     clicks: tuple[tuple[str, str, str], ...] = ()
 
 
@@ -94,6 +92,10 @@ SETTLED = """async () => {
   return shifts;
 }"""
 DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+AXE_RUN = "([within, options]) => axe.run(within ?? document, options).then(({ violations }) => violations)"
+ONLY_KEYS = ".spot"
+"""The link over what the keyboard came to in a chart: no pointer hits it, so that its size is no target's."""
+
 WIDTHS = "[innerWidth, document.documentElement.scrollWidth]"
 OPEN_ALL = "document.querySelectorAll('main details').forEach((details) => { details.open = true; })"
 
@@ -185,7 +187,7 @@ class Visitors:
         assert response
         assert response.status == visit.status
         shifts = page.evaluate(SETTLED)
-        if sum(shift["value"] for shift in shifts) >= MOST_SHIFT:
+        if sum(shift["value"] for shift in shifts) >= visit.most_shift:
             found.append(f"it moved while it loaded: {shifts}")
         page.evaluate(OPEN_ALL)
         if width > 1000:
@@ -229,12 +231,15 @@ def too_wide(page: Page) -> list[str]:
 
 def violations(page: Page, within: str | None = None, rules: list[str] | None = None) -> list[str]:
     """What axe refuses: the rule, where, and what would be right."""
+    if not page.evaluate("Boolean(window.axe)"):
+        page.evaluate(Axe().axe_script)
     only = {"type": "rule", "values": rules} if rules else {"type": "tag", "values": RULES}
-    answer: dict[str, Any] = Axe().run(page, within, {"resultTypes": ["violations"], "runOnly": only}).response
+    found = page.evaluate(AXE_RUN, [within, {"resultTypes": ["violations"], "runOnly": only}])
     return [
         f"axe {rule['id']}: {node['target']} {node['failureSummary']}"
-        for rule in answer["violations"]
+        for rule in found
         for node in rule["nodes"]
+        if not (rule["id"] == "target-size" and ONLY_KEYS in str(node["target"]))
     ]
 
 
@@ -270,7 +275,8 @@ def test_pages_that_are_live_hold_still_fit_and_are_accessible(visitors: Visitor
     agent = wait_for(training, 60, "a pod that trains")
     wait_for(lambda: stack.api("GET", f"/tournaments/{many}/leaderboard")["items"], 60, "an agent on the board")
     paths = [f"/tournaments/{many}/", "/", f"/agents/{agent}/", "/workers/"]
-    found = [problem for path in paths for problem in visitors.problems(Visit("owner", path))]
+    # An agent that comes onto the board moves what is below it.
+    found = [problem for path in paths for problem in visitors.problems(Visit("owner", path, most_shift=0.1))]
     for tournament in (many, one):
         stack.api("POST", f"/tournaments/{tournament}/stop")
     assert found == []
