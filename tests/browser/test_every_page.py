@@ -23,7 +23,10 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"
 
 
 class Visit(NamedTuple):
-    """A page as somebody sees it, which may shift by a fifth of what web.dev/cls calls good; `clicks` are made there one after another, each with the part that it changes."""
+    """A page as somebody sees it, which may shift by a fifth of what web.dev/cls calls good.
+
+    `clicks` are made there one after another, each with the part that it changes.
+    """
 
     who: str
     path: str
