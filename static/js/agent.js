@@ -14,7 +14,11 @@ const select = $("[data-column]");
 let curve = own;
 let from = "own";
 
-function draw() {
+// Plotly is there by then; the rest of the page does not wait for it.
+const drawable = new Promise((resolve) => document.addEventListener("DOMContentLoaded", resolve, { once: true }));
+
+async function draw() {
+  await drawable;
   const trace = { ...figure.data[0], x: curve.env_steps, y: curve[select.value] ?? [], name: select.selectedOptions[0].textContent };
   const layout = { ...figure.layout, xaxis: { ...figure.layout.xaxis, title: { ...figure.layout.xaxis.title, text: from === "own" ? "env steps of its round" : "env steps, ancestors' included" } } };
   return Plotly.react(plot, coloured([trace]), fitted(coloured(layout), plot), CONFIG);

@@ -7,11 +7,13 @@ import { aligned, certainty, changes, number } from "./format.js";
 // Ensembles have no colour of a line of their own.
 const tone = (item) => (item.color === null ? "ens" : `c${item.color % 12}`);
 
+const sign = (kind, title, text) => h("span", { class: kind, title, role: "img", "aria-label": title }, text);
+
 function change(item) {
   if (item.rank_change === null) return h("span", { class: "new", title: "new on the leaderboard" }, "new");
-  if (item.rank_change > 0) return h("span", { class: "up", title: `up ${item.rank_change}` }, "▲");
-  if (item.rank_change < 0) return h("span", { class: "down", title: `down ${-item.rank_change}` }, "▼");
-  return h("span", { class: "same", title: "unchanged" }, "·");
+  if (item.rank_change > 0) return sign("up", `up ${item.rank_change}`, "▲");
+  if (item.rank_change < 0) return sign("down", `down ${-item.rank_change}`, "▼");
+  return sign("same", "unchanged", "·");
 }
 
 function plusMinus(item) {

@@ -20,7 +20,7 @@ export class CanvasChart {
     this.base = document.createElement("canvas");
     this.canvas = h("canvas", { "aria-hidden": "true" });
     this.tip = h("div", { class: "chart-tip", role: "presentation", hidden: true });
-    this.link = h("a", { class: "spot", tabindex: "0", "aria-description": keys });
+    this.link = h("a", { class: "spot", tabindex: "0", "aria-description": keys, hidden: true });
     this.said = h("div", { class: "visually-hidden", "aria-live": "polite" });
     root.classList.add("chart");
     root.setAttribute("role", "group");

@@ -22,7 +22,7 @@ export class Picture {
   constructor(element) {
     this.element = element;
     this.grid = s("svg", { "aria-hidden": "true" });
-    this.canvases = { others: h("canvas"), growing: h("canvas"), board: h("canvas"), top: h("canvas") };
+    this.canvases = Object.fromEntries(["others", "growing", "board", "top"].map((name) => [name, h("canvas", { "aria-hidden": "true" })]));
     element.append(this.grid, ...Object.values(this.canvases));
     this.beyond = {};
     this.colorsRead();

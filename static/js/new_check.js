@@ -13,7 +13,7 @@ export function errorsShow(field, messages) {
   root.classList.toggle("bad", messages.length > 0);
   if (messages.length) field.setAttribute("aria-invalid", "true");
   else field.removeAttribute("aria-invalid");
-  const shown = messages.map((message, index) => h("div", { class: "error", id: index ? null : `${field.id}-error` }, message));
+  const shown = messages.map((message, index) => h("div", { class: "error", id: index ? null : `${field.id}_error` }, message));
   field.after(...shown);
 }
 

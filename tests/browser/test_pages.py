@@ -126,8 +126,8 @@ def test_an_error_stands_beside_its_field_and_the_input_is_kept(page: Page) -> N
     page.get_by_label("Pool size").fill("0")
     page.get_by_role("button", name="Start tournament").click()
     expect(page.get_by_label("Environment")).to_have_value("CartPoel-v1")
-    expect(page.locator("#id_env_id-error")).to_contain_text("CartPole-v1")
-    expect(page.locator("#id_pool_size-error")).to_contain_text("got 0")
+    expect(page.locator("#id_env_id_error")).to_contain_text("CartPole-v1")
+    expect(page.locator("#id_pool_size_error")).to_contain_text("got 0")
 
 
 def test_another_environment_brings_its_defaults_but_not_over_what_was_typed(page: Page) -> None:
@@ -139,7 +139,7 @@ def test_another_environment_brings_its_defaults_but_not_over_what_was_typed(pag
     expect(page.get_by_label("Round env steps")).to_have_value("12345")
     page.get_by_label("Environment").fill("Blackjck-v1")
     page.get_by_label("Environment").press("Tab")
-    expect(page.locator("#id_env_id-error")).to_contain_text("Did you mean")
+    expect(page.locator("#id_env_id_error")).to_contain_text("Did you mean")
 
 
 def test_a_button_pressed_at_once_waits_for_the_defaults_of_another_environment(page: Page, stack: Stack) -> None:

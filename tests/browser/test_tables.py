@@ -1,9 +1,13 @@
 """What the tournament's page says of its figures and pods, run by the browser's own engine."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Page
+
+from webapp.tournaments.templatetags.podracer import ago
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
@@ -15,6 +19,11 @@ GOAL = """async (tournament) => {
 PERCENT = """async (shares) => {
   const { percent } = await import("/static/js/format.js");
   return shares.map(percent);
+}"""
+
+RELATIVE = """async (moments) => {
+  const { relative } = await import("/static/js/format.js");
+  return moments.map(relative);
 }"""
 
 ROW = """async ([status, pod]) => {
@@ -76,6 +85,13 @@ def test_shares_are_rounded_as_in_the_events_and_never_up_to_all(page: Page) -> 
         "> 99 %",
         "100 %",
     ]
+
+
+def test_how_long_ago_reads_as_the_server_wrote_it(page: Page) -> None:
+    page.goto("/")
+    distances = [0, -40, -50, -100, -3000, -7300, -90_000, -1_000_000, -100_000_000, 300, 700_000]
+    moments = [(timezone.now() + timedelta(seconds=seconds)).isoformat() for seconds in distances]
+    assert page.evaluate(RELATIVE, moments) == [ago(moment) for moment in moments]
 
 
 def pod(**values: Any) -> dict[str, Any]:

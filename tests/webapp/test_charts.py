@@ -1,9 +1,11 @@
 """The figures and the small drawings."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,6 +66,22 @@ def test_counts_have_three_figures_and_a_unit(value: float | None, text: str) ->
 )
 def test_lengths_of_time_have_two_units_at_most(seconds: float, text: str) -> None:
     assert tags.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-44, "just now"),
+        (-46, "1 minute ago"),
+        (-250, "4 minutes ago"),
+        (-7300, "2 hours ago"),
+        (-90_000, "1 day ago"),
+        (250, "in 4 minutes"),
+    ],
+)
+def test_how_long_ago_is_told_in_the_largest_unit(seconds: float, text: str) -> None:
+    moment = timezone.now() + timedelta(seconds=seconds)
+    assert tags.ago(moment) == tags.ago(moment.isoformat()) == text
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ class TournamentForm(forms.Form):
         self.space_errors: list[str] = []
         self.rows = rows_typed(data) if data is not None else rows_of(spec or {})
         for name in self.fields:
-            self.fields[name].widget.attrs["aria-describedby"] = f"id_{name}_helptext id_{name}-error"
+            self.fields[name].widget.attrs["aria-describedby"] = f"id_{name}_helptext id_{name}_error"
 
     def clean(self) -> dict[str, Any]:
         assert isinstance(self.data, QueryDict)

@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django import template
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -17,6 +19,7 @@ from webapp.tournaments.forms_typed import SpaceRow
 register = template.Library()
 
 MINUS = "\N{MINUS SIGN}"
+UNITS = (("day", 86400), ("hour", 3600), ("minute", 60))
 
 
 @register.filter
@@ -54,6 +57,19 @@ def duration(seconds: float | None) -> str:
             rest = whole % size // below
             return f"{whole // size} {unit}" + (f" {rest} {below_unit}" if rest else "")
     return f"{whole} s"
+
+
+@register.filter
+def ago(moment: datetime | str) -> str:
+    """How far away a time is, as `relative` of format.js writes it again and again: just now, 4 minutes ago."""
+    at = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    seconds = (at - timezone.now()).total_seconds()
+    if abs(seconds) < 45:
+        return "just now"
+    unit, length = next((pair for pair in UNITS if abs(seconds) >= pair[1]), UNITS[-1])
+    number = max(1, round(abs(seconds) / length))
+    words = f"{number:,} {unit}{'' if number == 1 else 's'}"
+    return f"in {words}" if seconds > 0 else f"{words} ago"
 
 
 @register.filter
