@@ -12,7 +12,7 @@ FIND_PYTHON := for name in python3 python3.13 python3.12 python3.11; do \
 PIP_OPTIONS := --quiet --disable-pip-version-check --no-compile
 COMPILE := $(PYTHON) -m compileall -qq -j 0 $(VENV)/lib > /dev/null 2>&1 || true
 
-.PHONY: run worker test test-core lint format bench docs lock clean
+.PHONY: run worker test test-core lint format bench docs pages lock clean
 
 run: $(VENV)/.stamp ## The dashboard with a worker, on http://127.0.0.1:8000
 	@$(PYTHON) -m webapp.embedded
@@ -25,6 +25,9 @@ test: $(VENV)/.stamp-dev ## Every test, on a PostgreSQL and a Valkey of its own
 
 test-core: $(VENV)/.stamp-dev ## The tests of podracer_core: no web, no database
 	@PODRACER_TESTS_HOME=none $(PYTHON) -m pytest tests/core $(ARGS)
+
+pages: $(VENV)/.stamp-dev ## Every page in Chromium: axe, the console, layout shifts, phone width
+	@$(PYTHON) -m pytest -m pages tests/browser/test_every_page.py $(ARGS)
 
 lint: $(VENV)/.stamp-dev ## Style, types, who may import whom, containers
 	@$(VENV)/bin/ruff check .

@@ -2,7 +2,8 @@
 nothing that moves while it loads, and nothing that axe (axe-core, with its rules of WCAG 2.1 A and AA and its best
 practices) refuses.
 
-An address that is new in urls.py fails here until it is listed below.
+An address that is new in urls.py fails here until it is listed below. `make pages` runs it: a minute or two of every
+page in Chromium is more than each run of all tests can wait for.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,8 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from tests.browser.conftest import WAIT_MS, sign_in_link
 from tests.stack import Stack, wait_for
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.browser, pytest.mark.pages, pytest.mark.timeout(240)]
+OWN_STACK = True
 
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 
@@ -52,6 +54,9 @@ PAGES = {
         Visit("owner", "/compare/"),
         Visit("runner", "/compare/"),
     ],
+    "tournaments:report": [Visit("owner", "/tournaments/{finished}/report/")],
+    "tournaments:storage": [Visit("owner", "/storage/")],
+    "tournaments:notifications": [Visit("owner", "/notifications/")],
     "tournaments:workers": [Visit("owner", "/workers/")],
     "tournaments:projects": [Visit("owner", "/projects/"), Visit("viewer", "/projects/")],
     "tournaments:project": [Visit("owner", "/projects/{project}/")],
@@ -69,6 +74,7 @@ FOR_PROGRAMS = {"healthz", "readyz", "metrics"}
 PARTS = {f"tournaments:{name}" for name in ("cards", "slots", "worker-cards", "environment-defaults", "check")} | {
     "tournaments:export",
     "tournaments:replay",
+    "tournaments:webhook-rows",
 }
 FILES = {"tournaments:spec", "accounts:audit-csv"}
 ONLY_POSTED = {"tournaments:preset-start", "accounts:sign-out", "accounts:token-revoke"}
