@@ -13,7 +13,7 @@ SOON = 20_000
 
 def test_a_worker_is_drained_at_once_and_takes_its_pods_up_again_where_they_were(page: Page, stack: Stack) -> None:
     tournament = stack.tournament_start(
-        name="long one", env_id="CartPole-v1", round={"env_steps": 50_000_000}, pool={"size": 2}
+        name="long one", env_id="CartPole-v1", round={"env_steps": 50_000_000}, pool={"size": 2}, stop={"pods": 100}
     )
 
     def pods(status: str, beyond: int = 0) -> list[dict[str, int]]:
