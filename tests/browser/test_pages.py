@@ -49,6 +49,7 @@ def paths(stack: Stack, identity: str) -> list[str]:
         "/compare/",
         "/workers/",
         "/storage/",
+        "/notifications/",
         "/tokens/",
         "/nowhere",
     ]
@@ -267,7 +268,8 @@ def test_the_list_shows_a_new_tournament_without_a_reload(page: Page, stack: Sta
 
 
 def test_an_agents_page_draws_returns_losses_and_episodes(page: Page, stack: Stack, finished: str) -> None:
-    page.goto(paths(stack, finished)[3])
+    champion = stack.api("GET", f"/tournaments/{finished}/leaderboard")["items"][0]["agent"]
+    page.goto(f"/agents/{champion}/")
     until(page, "document.querySelector('[data-plot]').data?.[0].x.length > 0")
     losses = page.get_by_label("Quantity").locator("option").all_text_contents()
     assert losses[0] == "Return"
