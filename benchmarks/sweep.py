@@ -2,16 +2,19 @@
 
     python -m benchmarks.sweep --env LunarLander-v3 --target-score 200 --seeds 1 2 3 4 5 --cap 120 \\
         --set num_envs=16,32,64 --set learning_rate=1e-3,3e-3
+    python -m benchmarks.sweep --env HalfCheetah-v5 --env-steps 1000000 --seeds 1 2 3 --set num_epochs=10,20
 
 Every combination of the values named is laid over the catalogue's defaults and trained in this process, one thread,
 once a seed; `num_envs` is one of the names. `--random N` draws N of the combinations instead. CPU time is that of
 this process and of those it started, so that a busy machine does not distort it; a run that needs more than `--cap`
-seconds of it missed. What the runs gave goes to `--out` as JSON lines, the table to the terminal, best first.
+seconds of it missed. Without a target all train as many env steps, and the best mean score comes first. What the runs
+gave goes to `--out` as JSON lines, the table to the terminal, best first.
 """
 
 import argparse
 import itertools
 import json
+import math
 import random
 import resource
 import statistics
@@ -62,7 +65,8 @@ def main() -> int:
         runs = _runs(options, setting, plan)
         results.append((setting, runs))
         print(_row(setting, runs), flush=True)
-    print(f"\n{options.env}, {options.algorithm}, to {options.target_score:g}; best first\n\n{_table(results)}")
+    aim = "after equal env steps" if options.target_score is None else f"to {options.target_score:g}"
+    print(f"\n{options.env}, {options.algorithm}, {aim}; best first\n\n{_table(results)}")
     return 0
 
 
@@ -70,7 +74,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--env", required=True)
     parser.add_argument("--algorithm", default="ppo", choices=ALGORITHMS)
-    parser.add_argument("--target-score", type=float, required=True)
+    parser.add_argument("--target-score", type=float, help="else all train as many env steps")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--set", action="append", default=[], type=_values, metavar="NAME=VALUE[,VALUE...]")
     parser.add_argument("--random", type=int, metavar="N", help="try N combinations, drawn without replacement")
@@ -151,7 +155,8 @@ def _run(plan: PodPlan, seed: int, cap: float) -> Run:
         *_, result = Pod(plan.model_copy(update={"seed": seed, "directory": directory}), directive).run()
     assert isinstance(result, PodResult)
     scored = result.confirmation or result.evaluation
-    reached = result.confirmation is not None and result.confirmation.score >= (plan.target_score or 0.0)
+    target, confirmed = plan.target_score, result.confirmation
+    reached = target is not None and confirmed is not None and confirmed.score >= target
     score = scored.score if scored else None
     return Run(seed, reached, result.env_steps, round(_cpu_seconds() - began, 2), score, result.reason)
 
@@ -163,13 +168,15 @@ def _cpu_seconds() -> float:
 
 
 def _table(results: Sequence[tuple[Setting, list[Run]]]) -> str:
-    """Those that reached most often first, among them those that needed the least CPU time."""
+    """Those that reached most often first, among them those with the least CPU time; where none did, the best."""
 
-    def rank(result: tuple[Setting, list[Run]]) -> tuple[float, float]:
+    def rank(result: tuple[Setting, list[Run]]) -> tuple[float, float, float]:
         _, runs = result
-        return -sum(run.reached for run in runs), statistics.median(run.cpu_seconds for run in runs)
+        reached = sum(run.reached for run in runs)
+        score = 0.0 if reached else -_mean_score(runs)
+        return -reached, score, statistics.median(run.cpu_seconds for run in runs)
 
-    head = "reached    env steps: median      worst    CPU s: median    worst  setting"
+    head = "reached    env steps: median      worst    CPU s: median    worst  mean score     least  setting"
     return "\n".join([head, *(_row(*result) for result in sorted(results, key=rank))])
 
 
@@ -178,8 +185,18 @@ def _row(setting: Setting, runs: list[Run]) -> str:
     reached = f"{sum(run.reached for run in runs)} of {len(runs)}"
     return (
         f"{reached:<10} {statistics.median(steps):>17,.0f} {max(steps):>10,} "
-        f"{statistics.median(seconds):>16.2f} {max(seconds):>8.2f}  {_text(setting)}"
+        f"{statistics.median(seconds):>16.2f} {max(seconds):>8.2f} {_mean_score(runs):>11.1f} "
+        f"{min(_scores(runs)):>9.1f}  {_text(setting)}"
     )
+
+
+def _mean_score(runs: list[Run]) -> float:
+    return statistics.fmean(_scores(runs))
+
+
+def _scores(runs: list[Run]) -> list[float]:
+    """One that diverged counts as the worst there can be."""
+    return [-math.inf if run.score is None else run.score for run in runs]
 
 
 def _text(setting: Setting) -> str:

@@ -64,16 +64,21 @@ class SearchSpace(BaseModel):
 
     def sample(self, rng: Random) -> Value:
         """A value drawn from the space."""
-        if self.kind == "choice":
-            return rng.choice(self.values)
+        return self.at(rng.random())
+
+    def at(self, share: float) -> Value:
+        """The value that this share of the space lies below, `share` in [0, 1): even shares are even draws."""
         if self.kind == "fixed":
             return self.values[0]
+        if self.kind == "choice":
+            return self.values[int(share * len(self.values))]
         if self.kind == "int":
-            return rng.randint(int(self.values[0]), int(self.values[1]))
-        low, high = self._ends()
+            low, high = int(self.values[0]), int(self.values[1])
+            return low + int(share * (high - low + 1))
+        bottom, top = self._ends()
         if self.kind == "uniform":
-            return rng.uniform(low, high)
-        return _clip(math.exp(rng.uniform(math.log(low), math.log(high))), low, high)
+            return _clip(bottom + share * (top - bottom), bottom, top)
+        return _clip(math.exp(math.log(bottom) + share * (math.log(top) - math.log(bottom))), bottom, top)
 
     def perturb(self, value: Value, rng: Random, *, discount: bool = False) -> Value:
         """A value near `value`, inside the space, and different wherever the space has another.

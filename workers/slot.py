@@ -102,7 +102,7 @@ class PodRun:
         self.saved_file = claim.resume_file
         self.directive = Directive.CONTINUE
         self.obey_until = float("inf")
-        self.renew_at = 0.0
+        self.renew_at = time.monotonic() + RENEW_SECONDS
 
     def run(self) -> None:
         """Raises PodLostError."""

@@ -6,7 +6,7 @@ from random import Random
 from podracer_core.spec import TournamentSpec
 from podracer_core.tournament.leaderboard import ranked
 from podracer_core.tournament.offspring import Offspring, Parent
-from podracer_core.tournament.strategies import STRATEGIES, fresh
+from podracer_core.tournament.strategies import STRATEGIES, fresh_spread
 
 
 def generate(
@@ -23,11 +23,13 @@ def generate(
     weights = {name: weight for name, weight in spec.generator.strategies.items() if weight > 0}
     while weights:
         name = rng.choices(list(weights), list(weights.values()))[0]
+        if name == "fresh":
+            break
         offspring = STRATEGIES[name](spec, _candidates(name, order, env_steps_left), rng)
         if offspring:
             return offspring
         del weights[name]
-    return fresh(spec, (), rng)
+    return fresh_spread(spec, index, rng)
 
 
 def agent_rng(spec: TournamentSpec, index: int) -> Random:

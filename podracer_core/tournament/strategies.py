@@ -3,7 +3,7 @@ first, or answers None where none of them will do.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from random import Random
 
 from podracer_core.hyperparameters import ARCHITECTURE, DISCOUNTS, Value, batch_problem
@@ -12,6 +12,7 @@ from podracer_core.sentences import ordinal
 from podracer_core.spec import TournamentSpec
 from podracer_core.tournament.offspring import Offspring, Parent
 from podracer_core.tournament.selection import pick
+from podracer_core.tournament.spread import coordinate
 
 PERTURB_PROBABILITY = 0.5
 """Each searched hyperparameter of an exploiting agent moves with this probability; one always does."""
@@ -31,8 +32,28 @@ def fresh(spec: TournamentSpec, order: Order, rng: Random) -> Offspring:
     """An agent of its own: everything drawn from its algorithm's spaces, what shapes the network included."""
     algorithm = rng.choice(spec.algorithms).name
     space = spaces(spec, algorithm)
-    values = _first_batch(lambda: {name: part.sample(rng) for name, part in space.items()})
+    values = _first_batch(lambda: _drawn(space, rng))
     return _offspring("fresh", algorithm, values, rng)
+
+
+def fresh_spread(spec: TournamentSpec, number: int, rng: Random) -> Offspring:
+    """As `fresh`, but spread evenly over the algorithms and their spaces, as the tournament's agent number `number`.
+
+    Of each algorithm the first lies in the middle of its spaces, where whoever wrote them would begin.
+    """
+    count = len(spec.algorithms)
+    algorithm, turn = spec.algorithms[number % count].name, number // count
+    space = spaces(spec, algorithm)
+
+    def share(name: str) -> float:
+        return coordinate(f"{spec.seed}/{algorithm}/{name}", turn - 1) if turn else 0.5
+
+    def tries() -> Iterator[Values]:
+        yield {name: part.at(0.0 if part.kind == "fixed" else share(name)) for name, part in space.items()}
+        while True:
+            yield _drawn(space, rng)
+
+    return _offspring("fresh", algorithm, _first_batch(tries().__next__), rng)
 
 
 def exploit(spec: TournamentSpec, order: Order, rng: Random) -> Offspring | None:
@@ -149,6 +170,10 @@ def spaces(spec: TournamentSpec, algorithm: str) -> dict[str, SearchSpace]:
 
 def values_of(parent: Parent) -> Values:
     return {**parent.hyperparameters, NUM_ENVS: parent.num_envs}
+
+
+def _drawn(space: Mapping[str, SearchSpace], rng: Random) -> Values:
+    return {name: part.sample(rng) for name, part in space.items()}
 
 
 def _first_batch(draw: Callable[[], Values], otherwise: Values | None = None) -> Values:

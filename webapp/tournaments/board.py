@@ -28,7 +28,7 @@ _PRESENT = rows.Query(
     WHERE entry.tournament_id = %s ORDER BY entry.rank
     """,
     entry=LeaderboardEntry,
-    agent=Agent,
+    agent=(Agent, ("id", "index", "name", "color", "returns")),
 )
 
 

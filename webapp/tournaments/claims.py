@@ -36,7 +36,7 @@ _NEXT = rows.Query(
     """,
     pod=Pod,
     agent=Agent,
-    tournament=Tournament,
+    tournament=(Tournament, ("id", "name", "spec")),
 )
 
 _RENEW = """

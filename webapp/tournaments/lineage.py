@@ -29,7 +29,7 @@ _PARENTS = rows.Query(
     SELECT {agent} FROM tournaments_agent_parents link JOIN tournaments_agent agent ON agent.id = link.to_agent_id
     WHERE link.from_agent_id = %s ORDER BY agent.index
     """,
-    agent=Agent,
+    agent=(Agent, ("id", "index", "name", "score", "state_file")),
 )
 
 

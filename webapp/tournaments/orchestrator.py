@@ -98,9 +98,13 @@ def fill_pool(tournament_id: int) -> int:
 
 
 _ACTIVE = """
-    SELECT count(*), coalesce(sum(env_steps_budget), 0)::bigint FROM tournaments_pod
-    WHERE tournament_id = %s AND status IN ('QUEUED', 'RUNNING')
+    SELECT count(*), coalesce(sum(env_steps_budget), 0)::bigint, EXISTS (
+        SELECT FROM tournaments_worker
+        WHERE device_kind = 'cuda' AND drain = '' AND seen_at > statement_timestamp() - %s::interval
+    )
+    FROM tournaments_pod WHERE tournament_id = %s AND status IN ('QUEUED', 'RUNNING')
 """
+"""Pods of a tournament that have not ended, what env steps they were promised, and whether CUDA slots take pods."""
 
 
 def fill(tournament: Tournament, served: int = 0) -> int:
@@ -108,14 +112,14 @@ def fill(tournament: Tournament, served: int = 0) -> int:
     if tournament.status != Tournament.Status.RUNNING:
         return 0
     spec = tournament.parsed_spec
-    active, promised = rows.fetch_one(_ACTIVE, [tournament.pk]) or (0, 0)
+    active, promised, cuda = rows.fetch_one(_ACTIVE, [3 * LEASE, tournament.pk]) or (0, 0, False)
     room = modes.room(spec, pool_size=tournament.pool_size, active=active)
     if spec.stop.pods is not None:
         room = min(room, spec.stop.pods - tournament.pods_finished - active)
     if room <= 0:
         return 0
     taken, created = tournament.env_steps_spent + promised, 0
-    past, device_kind = population.past_of(tournament), _device_kind(spec.pool.device)
+    past, device_kind = population.past_of(tournament), _device_kind(spec.pool.device, cuda)
     for position in range(room):
         left = modes.env_steps_left(spec, room - position, taken)
         if left == 0:
@@ -135,18 +139,11 @@ def fill(tournament: Tournament, served: int = 0) -> int:
     return created
 
 
-_CUDA_TAKING = """
-    SELECT 1 FROM tournaments_worker
-    WHERE device_kind = 'cuda' AND drain = '' AND seen_at > statement_timestamp() - %s::interval
-"""
-
-
-def _device_kind(device: str) -> str:
+def _device_kind(device: str, cuda: bool) -> str:
     """Where pods of a tournament go: for "auto" to CUDA slots while any take pods."""
     if device != "auto":
         return device
-    taking = rows.fetch_one(_CUDA_TAKING, [3 * LEASE])
-    return str(Pod.DeviceKind.CUDA if taking else Pod.DeviceKind.CPU)
+    return str(Pod.DeviceKind.CUDA if cuda else Pod.DeviceKind.CPU)
 
 
 # Claiming and running

@@ -39,13 +39,29 @@ def parent_of(agent: Agent, tournament: Tournament) -> Parent:
     )
 
 
+PARENT = (
+    "id",
+    "index",
+    "algorithm",
+    "hyperparameters",
+    "num_envs",
+    "stage",
+    "team",
+    "founder_index",
+    "depth",
+    "base_env_steps",
+    "env_steps",
+    "score",
+)
+"""What is read of an agent that may become a parent."""
+
 _LEADERBOARD = rows.Query(
     """
     SELECT {agent}
     FROM tournaments_leaderboardentry entry JOIN tournaments_agent agent ON agent.id = entry.agent_id
     WHERE entry.tournament_id = %s AND agent.state_file <> '' AND agent.score IS NOT NULL
     """,
-    agent=Agent,
+    agent=(Agent, PARENT),
 )
 
 
@@ -92,18 +108,22 @@ def agent_create(tournament: Tournament, offspring: Offspring) -> Agent:
     agent = Agent(tournament=tournament, index=index, name=agent_name(str(tournament.pk), index, _NamesOf(tournament)))
     parents = _descend(agent, offspring)
     rows.insert(agent)
-    for parent in parents:
-        rows.insert(Agent.parents.through(from_agent_id=agent.pk, to_agent_id=parent.pk))
+    if parents:
+        rows.execute(_LINK, [agent.pk, [parent.pk for parent in parents]])
     tournament.agents_created += 1
     return agent
 
+
+_LINK = """
+    INSERT INTO tournaments_agent_parents (from_agent_id, to_agent_id) SELECT %s::bigint, * FROM unnest(%s::bigint[])
+"""
 
 _BY_INDEX = rows.Query(
     """
     SELECT {agent} FROM tournaments_agent agent
     WHERE agent.tournament_id = %s AND agent.kind = 'agent' AND agent.index = ANY(%s)
     """,
-    agent=Agent,
+    agent=(Agent, PARENT),
 )
 
 

@@ -20,11 +20,15 @@ _prepared: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 
 
 class Query:
-    """Statements whose rows hold models: `{pod}` in `sql` stands for the columns of the model given as `pod`."""
+    """Statements whose rows hold models: `{pod}` in `sql` stands for the columns of the model given as `pod`.
 
-    def __init__(self, sql: str, **models: type[Model]) -> None:
-        self._sql = sql.format(**{alias: _columns(model, alias) for alias, model in models.items()})
-        self._models = models
+    Of a model given as (model, names) only these fields are read; Django reads others when they are asked for.
+    """
+
+    def __init__(self, sql: str, **models: type[Model] | tuple[type[Model], tuple[str, ...]]) -> None:
+        parts = {alias: part if isinstance(part, tuple) else (part, ()) for alias, part in models.items()}
+        self._sql = sql.format(**{alias: _columns(*part, alias) for alias, part in parts.items()})
+        self._parts = list(parts.values())
 
     def all(self, *params: object) -> list[tuple[Any, ...]]:
         """Each row as its models, in the order in which they were given, and then what else the statement returns."""
@@ -38,8 +42,8 @@ class Query:
 
     def _read(self, row: tuple[Any, ...], connection: BaseDatabaseWrapper) -> tuple[Any, ...]:
         found, at = [], 0
-        for model in self._models.values():
-            names, loaders = _loaders(model)
+        for model, only in self._parts:
+            names, loaders = _loaders(model, only)
             values = list(row[at : at + len(names)])
             for position, field in loaders:
                 values[position] = field.from_db_value(values[position], None, connection)
@@ -120,16 +124,21 @@ def _field(model: type[Model], name: str) -> Any:
     return model._meta.get_field(name)
 
 
+def _some_fields(model: type[Model], only: tuple[str, ...]) -> tuple["Field[Any, Any]", ...]:
+    """In the model's own order, which is how Django wants those that are read."""
+    return tuple(field for field in _fields(model) if not only or field.name in only)
+
+
 @cache
-def _loaders(model: type[Model]) -> tuple[list[str], list[tuple[int, Any]]]:
+def _loaders(model: type[Model], only: tuple[str, ...]) -> tuple[list[str], list[tuple[int, Any]]]:
     """Its attributes, and which of them are not what the database's driver makes of them, JSON above all."""
-    fields = _fields(model)
+    fields = _some_fields(model, only)
     loaders = [(position, field) for position, field in enumerate(fields) if hasattr(field, "from_db_value")]
     return [field.attname for field in fields], loaders
 
 
-def _columns(model: type[Model], alias: str) -> str:
-    return ", ".join(f'{alias}."{field.column}"' for field in _fields(model))
+def _columns(model: type[Model], only: tuple[str, ...], alias: str) -> str:
+    return ", ".join(f'{alias}."{field.column}"' for field in _some_fields(model, only))
 
 
 @cache
