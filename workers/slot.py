@@ -192,8 +192,8 @@ class PodRun:
 
     def _keep_state(self, saved: Saved) -> None:
         name = self._file(f"state-{self.claim.attempt}-{saved.env_steps}.pt")
-        storage.store(Path(saved.path), name)
         size = Path(saved.path).stat().st_size
+        storage.take(Path(saved.path), name)
         replaced = persistently(
             lambda: orchestrator.pod_saved(
                 pod_id=self.claim.pod_id,
@@ -213,12 +213,13 @@ class PodRun:
         checkpoint, state, digest, size, state_size = "", "", "", 0, 0
         if result.checkpoint_path:
             checkpoint = self._file(f"checkpoint-{self.claim.attempt}.safetensors")
-            digest = storage.store(Path(result.checkpoint_path), checkpoint)
+            digest = storage.file_sha256(Path(result.checkpoint_path))
             size = Path(result.checkpoint_path).stat().st_size
+            storage.take(Path(result.checkpoint_path), checkpoint)
         if result.state_path:
             state = self._file(f"state-{self.claim.attempt}-end.pt")
-            storage.store(Path(result.state_path), state)
             state_size = Path(result.state_path).stat().st_size
+            storage.take(Path(result.state_path), state)
         return StoredFiles(checkpoint, digest, size, state, state_size)
 
     def _finish(self, result: PodResult, files: StoredFiles) -> None:

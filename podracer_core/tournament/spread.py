@@ -22,7 +22,7 @@ def coordinate(series: str, number: int) -> float:
         digit = number >> level & 1
         place = place << 1 | digit ^ _coin(series, prefix)
         prefix = prefix << 1 | digit
-    return (place + Random(f"{series}/{number}").random()) / 2**LEVELS
+    return (place + Random(f"{series}/{number}").random()) / (1 << LEVELS)
 
 
 def _coin(series: str, prefix: int) -> int:

@@ -228,7 +228,7 @@ def test_a_full_disk_fails_the_pod_and_not_the_worker(
     def full(*_: Any) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(storage, "store", full)
+    monkeypatch.setattr(storage, "take", full)
     tournament = start(round=SHORT)
     assert slot.work() == 9, "three pods, each tried three times"
     tournament.refresh_from_db()

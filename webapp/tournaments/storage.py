@@ -4,6 +4,7 @@ A file is whole or not there: in a folder it is written beside its place, synced
 does the same by itself.
 """
 
+import errno
 import hashlib
 import os
 import shutil
@@ -42,6 +43,24 @@ def store(path: Path, name: str) -> str:
             default_storage.delete(name)
         default_storage.save(name, source)
     return digest
+
+
+def take(path: Path, name: str) -> None:
+    """As `store`, but the local file is gone afterwards: a folder on the same disk takes it without copying."""
+    if isinstance(default_storage, FileSystemStorage):
+        target = Path(default_storage.path(name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _sync(path)
+        try:
+            path.replace(target)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+        else:
+            _sync(target.parent)
+            return
+    store(path, name)
+    path.unlink()
 
 
 def fetch(name: str, path: Path) -> Path:
@@ -102,11 +121,11 @@ def _store_in_folder(source: Path, target: Path) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
+    _sync(target.parent)
 
 
-def _sync_folder(path: Path) -> None:
-    """A rename is only on disk once its folder is."""
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk: a rename is only there once its folder is."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
