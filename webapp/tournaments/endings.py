@@ -9,7 +9,18 @@ from typing import Any
 from podracer_core.progress import Evaluation, Outcome, PodResult
 from podracer_core.tournament import sentences
 from podracer_core.tournament.stopping import Standing, repeated_failure, stop_reason
-from webapp.tournaments import board, clock, dispatch, ensembles, events, lineage, notices, population, rows
+from webapp.tournaments import (
+    board,
+    clock,
+    dispatch,
+    ensembles,
+    event_data,
+    events,
+    lineage,
+    notices,
+    population,
+    rows,
+)
 from webapp.tournaments.models import Agent, CurvePoint, Pod, PodLogLine, Tournament
 
 MAX_LOSSES = 3
@@ -99,7 +110,7 @@ def _confirm(tournament: Tournament, pod: Pod, confirmation: Evaluation) -> None
 def _end_stopped(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
     _keep(pod.agent, result, files)
     pod.agent.save()
-    end_pod(tournament, pod, Pod.Status.STOPPED, tournament.reason)
+    _stop(tournament, pod, tournament.reason)
 
 
 def _end_paused(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
@@ -107,6 +118,9 @@ def _end_paused(tournament: Tournament, pod: Pod, result: PodResult, files: Stor
     if files.state_file:
         pod.state_file, pod.state_size = files.state_file, files.state_size
         pod.state_env_steps, pod.state_seconds = result.env_steps, result.seconds
+    if tournament.status not in Tournament.ENDED:
+        text = sentences.moved(pod.agent.name, pod.worker, pod.state_env_steps)
+        events.record(tournament.pk, "pod_moved", text, agent=pod.agent, pod=pod, data=event_data.requeued(pod))
     requeue(tournament, pod)
 
 
@@ -199,7 +213,14 @@ def stop_queued(tournament: Tournament, pod: Pod, reason: str) -> None:
         agent.env_steps, agent.seconds = pod.state_env_steps, pod.state_seconds
         agent.save(update_fields=["state_file", "state_size", "env_steps", "seconds"])
     pod.env_steps, pod.seconds = pod.state_env_steps, pod.state_seconds
+    _stop(tournament, pod, reason)
+
+
+def _stop(tournament: Tournament, pod: Pod, reason: str) -> None:
     end_pod(tournament, pod, Pod.Status.STOPPED, reason)
+    text = sentences.stopped(pod.agent.name, pod.env_steps, reason)
+    data = event_data.ended(pod, pod.agent)
+    events.record(tournament.pk, "pod_stopped", text, agent=pod.agent, pod=pod, data=data)
 
 
 def retry_or_fail(tournament: Tournament, pod: Pod, reason: str) -> None:
@@ -209,14 +230,22 @@ def retry_or_fail(tournament: Tournament, pod: Pod, reason: str) -> None:
         return
     text = sentences.retried(pod.agent.name, pod.worker, pod.state_env_steps)
     log(pod_id=pod.pk, text=f"{reason} {text}", level="warning")
-    events.record(tournament.pk, "pod_retried", text, agent=pod.agent, pod=pod)
+    lost(tournament, pod)
+
+
+def lost(tournament: Tournament, pod: Pod) -> None:
+    """An attempt ended without a result; another goes on from what it last saved, unless the tournament has ended."""
+    if tournament.status not in Tournament.ENDED:
+        text = sentences.retried(pod.agent.name, pod.worker, pod.state_env_steps)
+        events.record(tournament.pk, "pod_retried", text, agent=pod.agent, pod=pod, data=event_data.requeued(pod))
     requeue(tournament, pod)
 
 
 def _fail(tournament: Tournament, pod: Pod, reason: str) -> None:
     end_pod(tournament, pod, Pod.Status.FAILED, reason)
     log(pod_id=pod.pk, text=reason, level="error")
-    events.record(tournament.pk, "pod_failed", f"Pod {pod.agent.name} failed: {reason}", agent=pod.agent, pod=pod)
+    text, data = f"Pod {pod.agent.name} failed: {reason}", event_data.ended(pod, pod.agent)
+    events.record(tournament.pk, "pod_failed", text, agent=pod.agent, pod=pod, data=data)
     # What ends it is told as its end.
     if _repeated_failure(tournament, tournament.parsed_spec.max_failures) is None:
         notices.record_failures(tournament, reason)

@@ -82,9 +82,17 @@ def _next_revision(tournament_id: int) -> int | None:
     return int(row[0]) if row else None
 
 
-def record(tournament_id: int, kind: str, text: str, *, agent: Agent | None = None, pod: Pod | None = None) -> Event:
-    """Store an event and tell the viewers."""
-    event = Event(tournament_id=tournament_id, kind=kind, text=text, agent=agent, pod=pod)
+def record(
+    tournament_id: int,
+    kind: str,
+    text: str,
+    *,
+    agent: Agent | None = None,
+    pod: Pod | None = None,
+    data: dict[str, Any] | None = None,
+) -> Event:
+    """Store an event and tell the viewers. data: the same for programs, see event_data.py"""
+    event = Event(tournament_id=tournament_id, kind=kind, text=text, agent=agent, pod=pod, data=data or {})
     rows.insert(event)
     publish(tournament_id, "event", event.pk)
     return event

@@ -38,6 +38,11 @@ def parents_of(agent: Agent) -> list[Agent]:
     return [] if agent.strategy == "fresh" else [parent for (parent,) in _PARENTS.all(agent.pk)]
 
 
+def heir_order(agent: Agent, parents: list[Agent]) -> list[Agent]:
+    """The one first whose weights it has, then the elder."""
+    return sorted(parents, key=lambda parent: (parent.pk != agent.inherits_from_id, parent.index))
+
+
 def donors(agent: Agent, parents: list[Agent]) -> list[Agent]:
     """Of its parents those whose weights it starts with: nobody's, one agent's, or those that are averaged."""
     if agent.strategy == "fuse":

@@ -10,7 +10,7 @@ from podracer_core.tournament.leaderboard import Entry
 from podracer_core.tournament.modes import Past, Place, Rung, next_agent, ranked_teams
 from podracer_core.tournament.names import agent_name
 from podracer_core.tournament.offspring import Offspring, Parent
-from webapp.tournaments import events, lineage, rows, storage
+from webapp.tournaments import event_data, events, lineage, rows, storage
 from webapp.tournaments.models import Agent, Pod, Tournament
 
 
@@ -163,13 +163,13 @@ def begin_anew(tournament: Tournament, pod: Pod, donor: Agent, reason: str) -> N
     wanted = env_steps_wanted(tournament, agent, offspring.rounds)
     pod.env_steps_budget = min((steps for steps in (left, wanted) if steps is not None), default=None)
     text = sentences.began_anew(agent.name, donor.name, reason, told_descent(agent))
-    events.record(tournament.pk, "parent_lost", text, agent=agent, pod=pod)
+    data = {**event_data.requeued(pod), **event_data.descent(agent), "lost": str(donor.pk)}
+    events.record(tournament.pk, "parent_lost", text, agent=agent, pod=pod, data=data)
 
 
 def told_descent(agent: Agent) -> str:
     """From whom it comes and what was changed, in a sentence."""
-    first = agent.inherits_from_id
-    parents = sorted(lineage.parents_of(agent), key=lambda parent: (parent.pk != first, parent.index))
+    parents = lineage.heir_order(agent, lineage.parents_of(agent))
     scores = [parent.score for parent in parents]
     return sentences.descent(agent.strategy, [parent.name for parent in parents], agent.changes, scores)
 

@@ -270,6 +270,7 @@ def event_item(row: Event) -> Item:
         "at": _at(row.at),
         "kind": row.kind,
         "text": row.text,
+        "data": row.data,
         "agent": str(row.agent_id) if row.agent_id else None,
         "agent_name": row.agent.name if row.agent else None,
         "pod": str(row.pod_id) if row.pod_id else None,
