@@ -18,6 +18,7 @@ COMMANDS = [
     "benchmarks.train_to_target --env Pendulum-v1 --target-score -200 --seeds 1 2 3 4 5 --limit 45",
     "benchmarks.tournament --seeds 1 2 3 --limit 30 --idle-limit 150",
     "benchmarks.orchestrator --tournaments 8 --seconds 20 --limit 200",
+    "benchmarks.orchestrator --history 100000",
     "benchmarks.elastic --pods 40",
     "benchmarks.page_latency --limit 500",
     "benchmarks.page_load --interactive 2000 --update 16",

@@ -14,6 +14,9 @@ from webapp.tournaments.population import entry_of, told_descent
 COLORS = 12
 """Chip colours that the pages have."""
 
+MOST_BESTS = 100
+"""New best scores that are kept."""
+
 
 _ENTRIES = """
     SELECT agent.index, agent.score, agent.founder_index
@@ -67,7 +70,8 @@ def consider(tournament: Tournament, pod: Pod, agent: Agent) -> None:
         at_first = updater.update(entries, first, size=spec.size, max_per_ancestor=spec.max_per_ancestor)
         _count_reevaluation(tournament, changed=at_first.rank != decision.rank)
     if decision.rank == 1:
-        tournament.best_history, tournament.since_best = [*tournament.best_history, agent.score], 0
+        tournament.best_history = bests_kept([*tournament.best_history, agent.score])
+        tournament.since_best = 0
     elif tournament.best_history:
         tournament.since_best += 1
     if decision.rank is None:
@@ -81,6 +85,11 @@ def consider(tournament: Tournament, pod: Pod, agent: Agent) -> None:
     staying = {row.agent_id for row in standing}
     dropped = [row.agent for row in present if row.agent_id not in staying]
     _say_entered(tournament, pod, agent, standing, decision.rank, dropped)
+
+
+def bests_kept(history: list[float | None]) -> list[float | None]:
+    """The first new best score tells where it began, the latest how it goes; others go, so that the row stays small."""
+    return [*history[:1], *history[1:][-MOST_BESTS:]]
 
 
 def _present(tournament: Tournament) -> list[LeaderboardEntry]:

@@ -16,6 +16,7 @@ from webapp.tournaments import (
     ensembles,
     event_data,
     events,
+    halving,
     lineage,
     notices,
     population,
@@ -38,6 +39,7 @@ RESULT = (
     "confirmation",
     "screening",
     "scored_at",
+    "promotable",
     "color",
     "checkpoint_file",
     "checkpoint_sha256",
@@ -89,11 +91,13 @@ def _end_finished(tournament: Tournament, pod: Pod, result: PodResult, files: St
     _keep(agent, result, files)
     _score(agent, result.evaluation)
     agent.scored_at = tournament.now
+    agent.promotable = agent.score is not None and halving.below_the_top(tournament, agent)
     agent.confirmation, agent.screening = _summary(result.confirmation), _summary(result.screening)
     reason = "The pool was made smaller: its round ended early." if pod.end_requested else ""
     end_pod(tournament, pod, Pod.Status.FINISHED, reason)
     board.consider(tournament, pod, agent)
     rows.update(agent, *RESULT)
+    halving.count(tournament, agent)
     if result.confirmation is not None:
         _confirm(tournament, pod, result.confirmation)
 
@@ -186,7 +190,10 @@ def end_pod(tournament: Tournament, pod: Pod, status: str, reason: str = "") -> 
         tournament.pods_finished += 1
         tournament.failed_in_a_row = 0
     elif status == Pod.Status.FAILED:
+        tournament.pods_failed += 1
         tournament.failed_in_a_row += 1
+    else:
+        tournament.pods_stopped += 1
     events.publish(tournament.pk, "pod", pod.pk)
 
 
@@ -225,6 +232,7 @@ def _stop(tournament: Tournament, pod: Pod, reason: str) -> None:
 
 def retry_or_fail(tournament: Tournament, pod: Pod, reason: str) -> None:
     pod.losses += 1
+    tournament.pods_retried += pod.losses == 1
     if pod.losses >= MAX_LOSSES:
         _fail(tournament, pod, f"Given up after {pod.losses} attempts: {reason}")
         return

@@ -126,7 +126,7 @@ HAPPENINGS: dict[str, Any] = {
 
 
 @given(happenings=st.lists(st.sampled_from([*HAPPENINGS, "grow", "shrink", "pause"]), max_size=25), stop=st.booleans())
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_events_alone_tell_the_records_that_database_and_export_have(happenings: list[str], stop: bool) -> None:
     with transaction.atomic():
         tournament = making.tournament(
