@@ -1,6 +1,6 @@
 """`make bench`: every measurement that takes minutes, one after another; exits 1 when one does not hold its limit.
 
-About 15 minutes, once the libraries to compare with are installed, which takes as long again the first time; their
+About 17 minutes, once the libraries to compare with are installed, which takes as long again the first time; their
 results go under var/benchmarks. The longer comparisons, and the results that are kept: docs/benchmarks.md.
 
 python -m benchmarks            all of them
@@ -18,6 +18,8 @@ COMMANDS = [
     "benchmarks.train_to_target --env Pendulum-v1 --target-score -200 --seeds 1 2 3 4 5 --limit 45",
     "benchmarks.tournament --seeds 1 2 3 --limit 30 --idle-limit 150",
     "benchmarks.orchestrator --tournaments 8 --seconds 20 --limit 200",
+    "benchmarks.orchestrator --history 100000",
+    "benchmarks.elastic --pods 40",
     "benchmarks.page_latency --limit 500",
     "benchmarks.page_load --interactive 2000 --update 16",
     "benchmarks.start_up --limit 300 --again-limit 10",

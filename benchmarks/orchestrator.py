@@ -10,6 +10,10 @@ in the database, in the middle of the run. Afterwards everything must have been 
 pod are counted, on one slot.
 
 Exits 1 when fewer than `--limit` pods finish a second, or when one was lost or counted twice.
+
+    python -m benchmarks.orchestrator --history 100000
+
+says instead what a decision costs after 1,000, 10,000 and so many past agents, in each mode; see history.py.
 """
 
 import argparse
@@ -101,6 +105,8 @@ def _measure(home: Path, options: argparse.Namespace) -> int:
     try:
         os.environ.update(DATABASE_URL=postgres.start(), REDIS_URL=valkey.start(), PODRACER_HOME=str(home))
         os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
+        if options.history:
+            return _measure_history(options)
         _set_up(options)
         assert postgres.process is not None
         assert valkey.process is not None
@@ -116,20 +122,36 @@ def _measure(home: Path, options: argparse.Namespace) -> int:
 
 
 def _set_up(options: argparse.Namespace) -> None:
-    import django
-
-    django.setup()
-    from django.contrib.auth.models import User
-
+    _prepare()
     from podracer_core.spec_parse import spec_parse
-    from webapp.embedded.preparation import database_prepare
     from webapp.tournaments import services
 
-    database_prepare()
-    owner = User.objects.create(username="benchmark")
+    owner = _owner()
     data = {"env_id": "CartPole-v1", "pool": {"size": options.pool}, "stop": {"pods": 10**6}}
     for i in range(options.tournaments):
         services.tournament_create(owner=owner, spec=spec_parse(data | {"name": f"t{i}", "seed": i}), start=True)
+
+
+def _prepare() -> None:
+    import django
+
+    django.setup()
+    from webapp.embedded.preparation import database_prepare
+
+    database_prepare()
+
+
+def _owner() -> Any:
+    from django.contrib.auth.models import User
+
+    return User.objects.create(username="benchmark")
+
+
+def _measure_history(options: argparse.Namespace) -> int:
+    from benchmarks import history
+
+    _prepare()
+    return 0 if history.measure(_owner(), options.history, options.decision_limit) else 1
 
 
 def _run(options: argparse.Namespace, servers: dict[str, int]) -> tuple[float, int]:
@@ -250,6 +272,8 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--slots", type=int, default=4, help="of each worker")
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--limit", type=float, default=0.0, help="pods finished a second, at least")
+    parser.add_argument("--history", type=int, default=0, help="past agents, at most")
+    parser.add_argument("--decision-limit", type=float, default=5.0, help="CPU milliseconds, after that many")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 

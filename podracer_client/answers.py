@@ -113,6 +113,7 @@ class Event(TypedDict):
     at: str
     kind: str
     text: str
+    data: dict[str, Any]
     agent: str | None
     agent_name: str | None
     pod: str | None

@@ -1,5 +1,6 @@
 """`python -m workers`: one Celery worker with this machine's slots."""
 
+import os
 import sys
 import warnings
 
@@ -14,6 +15,7 @@ def main() -> int:
         from workers.machine import machine
 
         here = machine()
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
         from webapp.tournaments.dispatch import node_name, queue_name
         from workers.celery import app
     except PodracerError as error:

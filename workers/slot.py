@@ -136,6 +136,8 @@ class PodRun:
         """Raises DonorError for one whose file is gone."""
         paths = []
         for position, stored in enumerate(self.claim.inherit_files):
+            if not stored:
+                raise DonorError("Its training state was found lost by another pod", position)
             try:
                 paths.append(str(storage.fetch(stored, self.folder / f"inherit-{position}.pt")))
             except FileNotFoundError:

@@ -46,7 +46,7 @@ To repeat it on your machine, with nothing else running (`--help` tells the rest
 .venv/bin/python -m benchmarks.peers table
 ```
 
-`make bench` runs the short ones in about 15 minutes and leaves this page alone.
+`make bench` runs the short ones in about 17 minutes and leaves this page alone.
 """
 
 HEADINGS = {

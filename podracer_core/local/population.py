@@ -7,7 +7,7 @@ from podracer_core.local.records import ACTIVE, AgentRecord, Segment, Tournament
 from podracer_core.spec import TournamentSpec
 from podracer_core.tournament import sentences
 from podracer_core.tournament.leaderboard import Entry
-from podracer_core.tournament.modes import Past, Rung, ranked_teams
+from podracer_core.tournament.modes import Past, Rung, cut_of, ranked_teams
 from podracer_core.tournament.offspring import Offspring, Parent
 
 Agents = Mapping[int, AgentRecord]
@@ -40,18 +40,17 @@ def past_of(spec: TournamentSpec, home: Home, tournament: TournamentRecord, befo
 
     def rungs() -> list[Rung]:
         promoted = {index for agent in agents.values() for index in agent.inherits}
-        return [_rung(agents, level, donors, promoted) for level in range(spec.generator.rungs - 1)]
+        factor = spec.generator.reduction_factor
+        return [_rung(agents, level, donors, promoted, factor) for level in range(spec.generator.rungs - 1)]
 
     return Past(lambda: donors(agents[row.agent] for row in tournament.leaderboard), generation, rungs)
 
 
-def _rung(agents: Agents, level: int, donors: Donors, promoted: set[int]) -> Rung:
+def _rung(agents: Agents, level: int, donors: Donors, promoted: set[int], factor: int) -> Rung:
     scored = [agent for agent in agents.values() if agent.stage == level and agent.score is not None]
     free = donors(agent for agent in scored if agent.index not in promoted)
     best = min(free, key=lambda parent: (-parent.entry.score, parent.entry.index), default=None)
-    if best is None:
-        return Rung(0)
-    return Rung(len(scored), best, sum(agent.entry.score > best.entry.score for agent in scored))
+    return Rung(len(scored), best, cut_of(sorted(agent.entry.score for agent in scored), factor))
 
 
 def descend(agent: AgentRecord, offspring: Offspring, agents: Agents) -> None:

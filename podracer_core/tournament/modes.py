@@ -26,12 +26,12 @@ class Rung:
 
     scored: its agents with a valid score, those promoted included
     candidate: the best of these that is not promoted and can be inherited from, if any
-    better: how many of these are better than the candidate
+    cut: the score of the last of its best `scored` / reduction_factor, rounded down; None while there are none
     """
 
     scored: int
     candidate: Parent | None = None
-    better: int = 0
+    cut: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +105,18 @@ def promoted(spec: TournamentSpec, rungs: Sequence[Rung], rng: Random) -> Offspr
     factor = spec.generator.reduction_factor
     for level in range(min(len(rungs), spec.generator.rungs - 1) - 1, -1, -1):
         rung = rungs[level]
-        if rung.candidate is not None and rung.better < rung.scored // factor:
-            origin = f"Promoted from rung {level}, {rung.better + 1} best of {rung.scored}, to rung {level + 1}."
+        if rung.candidate is not None and rung.cut is not None and rung.candidate.entry.score >= rung.cut:
+            best = f"one of the best {rung.scored // factor:,} of {rung.scored:,}"
+            origin = f"Promoted from rung {level}, {best}, to rung {level + 1}."
             child = unchanged_child(rung.candidate, rng, origin)
             return replace(child, rounds=factor ** (level + 1) - factor**level, stage=level + 1)
     return fresh(spec, (), rng)
+
+
+def cut_of(scores: Sequence[float], factor: int) -> float | None:
+    """`Rung.cut` of a rung's scores, the worst first."""
+    best = len(scores) // factor
+    return scores[-best] if best else None
 
 
 # Generations

@@ -133,6 +133,16 @@ def no_ensemble(standing: int) -> str:
     return f"No ensemble was made: {there} on the leaderboard, and one needs at least two."
 
 
+def moved(name: str, worker: str, env_steps: int) -> str:
+    """Of a pod that saved its state and left its worker, for a pause or to go on elsewhere."""
+    start = f"saved at step {env_steps:,}, from which it goes on" if env_steps else "and begins again"
+    return f"Pod {name} left {worker or 'its worker'}, {start}."
+
+
+def stopped(name: str, env_steps: int, reason: str) -> str:
+    return f"Pod {name} stopped {f'at step {env_steps:,}' if env_steps else 'before it had trained'}: {reason}"
+
+
 def retried(name: str, worker: str, env_steps: int) -> str:
     start = f"from step {env_steps:,}" if env_steps else "from its start"
     return f"Pod {name} was lost with {worker or 'its worker'}; it goes on {start}."

@@ -51,7 +51,8 @@ class Agent:
 class RungBook:
     """A rung of successive halving that answers in time that hardly grows with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, factor: int) -> None:
+        self._factor = factor
         self._scores: list[float] = []
         self._waiting: list[tuple[float, int]] = []
 
@@ -68,11 +69,8 @@ class RungBook:
 
     def rung(self, agents: Sequence[Agent]) -> modes.Rung:
         index = self.best()
-        if index is None:
-            return modes.Rung(len(self._scores))
-        score = -self._waiting[0][0]
-        better = len(self._scores) - bisect.bisect_right(self._scores, score)
-        return modes.Rung(len(self._scores), agents[index].parent(), better)
+        candidate = None if index is None else agents[index].parent()
+        return modes.Rung(len(self._scores), candidate, modes.cut_of(self._scores, self._factor))
 
 
 @dataclass(slots=True)
@@ -117,7 +115,7 @@ class Simulation:
         self.stop_at_target, self.decision_seconds = stop_at_target, decision_seconds
         self.agents: list[Agent] = []
         self.board: tuple[Entry, ...] = ()
-        self.rungs = [RungBook() for _ in range(spec.generator.rungs)]
+        self.rungs = [RungBook(spec.generator.reduction_factor) for _ in range(spec.generator.rungs)]
         self.generation: list[Agent] = []
         self.outcome = Outcome()
         self._running: list[tuple[float, int, int, Agent]] = []  # when it ends, a number, slot, who

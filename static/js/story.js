@@ -5,6 +5,8 @@ import { changes, clock, fullTime, number, plural, setting } from "./format.js";
 const SHOWN_EVENTS = 12;
 const LINE_ENDS = 4;
 const BAD = new Set(["pod_failed", "failed", "target_missed"]);
+// What happens to a whole pool at once is one line.
+const TOGETHER = { pod_stopped: "stopped", pod_moved: "saved their states and left their workers" };
 
 // First and last value of each setting that changed along the line.
 function drift(ancestry) {
@@ -50,6 +52,22 @@ function told(event) {
   return [event.text.slice(0, at), h("a", { class: "strong", href: address(`/agents/${event.agent}/`) }, name), event.text.slice(at + name.length)];
 }
 
+// Neighbours of one kind that are told together.
+function grouped(events) {
+  const groups = [];
+  for (const event of events) {
+    const last = groups.at(-1);
+    if (last && TOGETHER[event.kind] && last[0].kind === event.kind) last.push(event);
+    else groups.push([event]);
+  }
+  return groups;
+}
+
+function line([event, ...others]) {
+  if (!others.length) return told(event);
+  return [`${plural(others.length + 1, "pod")} ${TOGETHER[event.kind]}.`];
+}
+
 export class Events {
   constructor(list, button) {
     this.list = list;
@@ -63,10 +81,11 @@ export class Events {
 
   render(events) {
     this.events = events;
-    const shown = this.all ? events : events.slice(0, SHOWN_EVENTS);
-    refill(this.list, shown.map((event) => h("li", {},
-      h("time", { datetime: event.at, title: fullTime(event.at) }, clock(event.at)),
-      h("span", { class: BAD.has(event.kind) ? "bad" : null }, told(event)))));
-    this.button.hidden = this.all || events.length <= SHOWN_EVENTS;
+    const groups = grouped(events);
+    const shown = this.all ? groups : groups.slice(0, SHOWN_EVENTS);
+    refill(this.list, shown.map((group) => h("li", {},
+      h("time", { datetime: group[0].at, title: fullTime(group[0].at) }, clock(group[0].at)),
+      h("span", { class: BAD.has(group[0].kind) ? "bad" : null }, line(group)))));
+    this.button.hidden = this.all || groups.length <= SHOWN_EVENTS;
   }
 }

@@ -1,6 +1,6 @@
 // The head of the tournament's page and its four tiles.
 import { $, $$, h, setText, sparkline } from "./dom.js";
-import { count, duration, margin, number, percent, relative, roughly, scaled } from "./format.js";
+import { count, duration, margin, number, percent, plural, relative, roughly, scaled } from "./format.js";
 
 function big(element, figure, rest) {
   if (element.textContent !== `${figure} ${rest}`) element.replaceChildren(figure, " ", h("small", {}, rest));
@@ -72,11 +72,20 @@ function tiles(t) {
     pods.STOPPED && `${pods.STOPPED} stopped`].filter(Boolean).join(" · "));
 }
 
+// How often a first impression was wrong.
+function reevaluated(t) {
+  const line = $("[data-reevaluated]");
+  line.hidden = !t.reevaluations;
+  const changed = t.reevaluations_changed ? `${count(t.reevaluations_changed)} then ranked elsewhere or not at all` : "all ranked as at first";
+  setText(line, `${plural(t.reevaluations, "newcomer")} evaluated again on fresh seeds: ${changed}.`);
+}
+
 export function summaryShow(t) {
   if (t.seconds !== receivedSeconds) {
     receivedSeconds = t.seconds;
     received = performance.now();
   }
+  reevaluated(t);
   const pill = $("[data-pill]");
   if (!pill.classList.contains(t.status)) pill.className = `pill ${t.status}`;
   setText($("[data-status]"), t.status);

@@ -9,6 +9,7 @@ import psutil
 import pytest
 import redis
 
+from benchmarks.elastic import Elastic
 from tests.stack import Stack, wait_for
 from webapp.embedded import registry
 
@@ -96,6 +97,11 @@ def test_a_tournament_survives(stack: Stack, fault: Callable[[Stack], None]) -> 
         steps = curve["env_steps"]
         assert steps == sorted(set(steps)), "a curve has points of one surviving attempt only"
         assert steps[-1] <= pod["env_steps"]
+
+
+def test_events_alone_tell_every_record_while_workers_come_and_go(stack: Stack) -> None:
+    table = Elastic(stack, pods=10, round_env_steps=30_000).play(whole=False)
+    assert not [check for check in table if check.wrong]
 
 
 def training(stack: Stack, tournament: str) -> bool:

@@ -7,12 +7,15 @@ from dataclasses import replace
 from itertools import pairwise
 
 from podracer_core.tournament import leaderboard, sentences, statistics, updater
-from webapp.tournaments import events, rows
+from webapp.tournaments import event_data, events, rows
 from webapp.tournaments.models import Agent, LeaderboardEntry, Pod, Tournament
 from webapp.tournaments.population import entry_of, told_descent
 
 COLORS = 12
 """Chip colours that the pages have."""
+
+MOST_BESTS = 100
+"""New best scores that are kept."""
 
 
 _ENTRIES = """
@@ -67,7 +70,8 @@ def consider(tournament: Tournament, pod: Pod, agent: Agent) -> None:
         at_first = updater.update(entries, first, size=spec.size, max_per_ancestor=spec.max_per_ancestor)
         _count_reevaluation(tournament, changed=at_first.rank != decision.rank)
     if decision.rank == 1:
-        tournament.best_history, tournament.since_best = [*tournament.best_history, agent.score], 0
+        tournament.best_history = bests_kept([*tournament.best_history, agent.score])
+        tournament.since_best = 0
     elif tournament.best_history:
         tournament.since_best += 1
     if decision.rank is None:
@@ -78,8 +82,14 @@ def consider(tournament: Tournament, pod: Pod, agent: Agent) -> None:
         agent.color = _free_color([row.agent for row in present])
     standing = _store(tournament, agent, present, decision.leaderboard)
     events.publish(tournament.pk, "leaderboard")
-    dropped = {row.agent.name for row in present} - {row.agent.name for row in standing}
+    staying = {row.agent_id for row in standing}
+    dropped = [row.agent for row in present if row.agent_id not in staying]
     _say_entered(tournament, pod, agent, standing, decision.rank, dropped)
+
+
+def bests_kept(history: list[float | None]) -> list[float | None]:
+    """The first new best score tells where it began, the latest how it goes; others go, so that the row stays small."""
+    return [*history[:1], *history[1:][-MOST_BESTS:]]
 
 
 def _present(tournament: Tournament) -> list[LeaderboardEntry]:
@@ -128,7 +138,7 @@ def _free_color(agents: list[Agent]) -> int:
 
 
 def _say_entered(
-    tournament: Tournament, pod: Pod, agent: Agent, standing: list[LeaderboardEntry], rank: int, dropped: set[str]
+    tournament: Tournament, pod: Pod, agent: Agent, standing: list[LeaderboardEntry], rank: int, dropped: list[Agent]
 ) -> None:
     assert agent.score is not None
     below = standing[rank].agent.name if rank < len(standing) else None
@@ -141,13 +151,15 @@ def _say_entered(
         standing[rank - 1].beats_next,
         told_descent(agent),
     )
-    text += "".join(f" {name} drops off." for name in dropped)
-    events.record(tournament.pk, "agent_entered", text, agent=agent, pod=pod)
+    text += "".join(f" {one.name} drops off." for one in dropped)
+    data = {**event_data.ended(pod, agent), **event_data.ranked(agent, rank, dropped)}
+    events.record(tournament.pk, "agent_entered", text, agent=agent, pod=pod, data=data)
 
 
 def _say_refused(tournament: Tournament, pod: Pod, agent: Agent, decision: updater.Update) -> None:
     text = sentences.rejected(agent.name, agent.score, decision, _screened(agent))
-    events.record(tournament.pk, "agent_rejected", text, agent=agent, pod=pod)
+    data = {**event_data.ended(pod, agent), **event_data.ranked(agent, None, [])}
+    events.record(tournament.pk, "agent_rejected", text, agent=agent, pod=pod, data=data)
 
 
 def _screened(agent: Agent) -> float | None:

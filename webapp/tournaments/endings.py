@@ -9,7 +9,19 @@ from typing import Any
 from podracer_core.progress import Evaluation, Outcome, PodResult
 from podracer_core.tournament import sentences
 from podracer_core.tournament.stopping import Standing, repeated_failure, stop_reason
-from webapp.tournaments import board, clock, dispatch, ensembles, events, lineage, notices, population, rows
+from webapp.tournaments import (
+    board,
+    clock,
+    dispatch,
+    ensembles,
+    event_data,
+    events,
+    halving,
+    lineage,
+    notices,
+    population,
+    rows,
+)
 from webapp.tournaments.models import Agent, CurvePoint, Pod, PodLogLine, Tournament
 
 MAX_LOSSES = 3
@@ -27,6 +39,7 @@ RESULT = (
     "confirmation",
     "screening",
     "scored_at",
+    "promotable",
     "color",
     "checkpoint_file",
     "checkpoint_sha256",
@@ -78,11 +91,13 @@ def _end_finished(tournament: Tournament, pod: Pod, result: PodResult, files: St
     _keep(agent, result, files)
     _score(agent, result.evaluation)
     agent.scored_at = tournament.now
+    agent.promotable = agent.score is not None and halving.below_the_top(tournament, agent)
     agent.confirmation, agent.screening = _summary(result.confirmation), _summary(result.screening)
     reason = "The pool was made smaller: its round ended early." if pod.end_requested else ""
     end_pod(tournament, pod, Pod.Status.FINISHED, reason)
     board.consider(tournament, pod, agent)
     rows.update(agent, *RESULT)
+    halving.count(tournament, agent)
     if result.confirmation is not None:
         _confirm(tournament, pod, result.confirmation)
 
@@ -99,7 +114,7 @@ def _confirm(tournament: Tournament, pod: Pod, confirmation: Evaluation) -> None
 def _end_stopped(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
     _keep(pod.agent, result, files)
     pod.agent.save()
-    end_pod(tournament, pod, Pod.Status.STOPPED, tournament.reason)
+    _stop(tournament, pod, tournament.reason)
 
 
 def _end_paused(tournament: Tournament, pod: Pod, result: PodResult, files: StoredFiles) -> None:
@@ -107,6 +122,9 @@ def _end_paused(tournament: Tournament, pod: Pod, result: PodResult, files: Stor
     if files.state_file:
         pod.state_file, pod.state_size = files.state_file, files.state_size
         pod.state_env_steps, pod.state_seconds = result.env_steps, result.seconds
+    if tournament.status not in Tournament.ENDED:
+        text = sentences.moved(pod.agent.name, pod.worker, pod.state_env_steps)
+        events.record(tournament.pk, "pod_moved", text, agent=pod.agent, pod=pod, data=event_data.requeued(pod))
     requeue(tournament, pod)
 
 
@@ -172,7 +190,10 @@ def end_pod(tournament: Tournament, pod: Pod, status: str, reason: str = "") -> 
         tournament.pods_finished += 1
         tournament.failed_in_a_row = 0
     elif status == Pod.Status.FAILED:
+        tournament.pods_failed += 1
         tournament.failed_in_a_row += 1
+    else:
+        tournament.pods_stopped += 1
     events.publish(tournament.pk, "pod", pod.pk)
 
 
@@ -199,24 +220,40 @@ def stop_queued(tournament: Tournament, pod: Pod, reason: str) -> None:
         agent.env_steps, agent.seconds = pod.state_env_steps, pod.state_seconds
         agent.save(update_fields=["state_file", "state_size", "env_steps", "seconds"])
     pod.env_steps, pod.seconds = pod.state_env_steps, pod.state_seconds
+    _stop(tournament, pod, reason)
+
+
+def _stop(tournament: Tournament, pod: Pod, reason: str) -> None:
     end_pod(tournament, pod, Pod.Status.STOPPED, reason)
+    text = sentences.stopped(pod.agent.name, pod.env_steps, reason)
+    data = event_data.ended(pod, pod.agent)
+    events.record(tournament.pk, "pod_stopped", text, agent=pod.agent, pod=pod, data=data)
 
 
 def retry_or_fail(tournament: Tournament, pod: Pod, reason: str) -> None:
     pod.losses += 1
+    tournament.pods_retried += pod.losses == 1
     if pod.losses >= MAX_LOSSES:
         _fail(tournament, pod, f"Given up after {pod.losses} attempts: {reason}")
         return
     text = sentences.retried(pod.agent.name, pod.worker, pod.state_env_steps)
     log(pod_id=pod.pk, text=f"{reason} {text}", level="warning")
-    events.record(tournament.pk, "pod_retried", text, agent=pod.agent, pod=pod)
+    lost(tournament, pod)
+
+
+def lost(tournament: Tournament, pod: Pod) -> None:
+    """An attempt ended without a result; another goes on from what it last saved, unless the tournament has ended."""
+    if tournament.status not in Tournament.ENDED:
+        text = sentences.retried(pod.agent.name, pod.worker, pod.state_env_steps)
+        events.record(tournament.pk, "pod_retried", text, agent=pod.agent, pod=pod, data=event_data.requeued(pod))
     requeue(tournament, pod)
 
 
 def _fail(tournament: Tournament, pod: Pod, reason: str) -> None:
     end_pod(tournament, pod, Pod.Status.FAILED, reason)
     log(pod_id=pod.pk, text=reason, level="error")
-    events.record(tournament.pk, "pod_failed", f"Pod {pod.agent.name} failed: {reason}", agent=pod.agent, pod=pod)
+    text, data = f"Pod {pod.agent.name} failed: {reason}", event_data.ended(pod, pod.agent)
+    events.record(tournament.pk, "pod_failed", text, agent=pod.agent, pod=pod, data=data)
     # What ends it is told as its end.
     if _repeated_failure(tournament, tournament.parsed_spec.max_failures) is None:
         notices.record_failures(tournament, reason)

@@ -47,18 +47,19 @@ def publish(tournament_id: int, kind: str, key: int | None = None, data: dict[st
 def gather(tournament: Tournament) -> "Message":
     """The message of the present transaction, which holds the tournament's row locked and writes its raised revision
     if anything was published by its end."""
-    message = Message(tournament.pk, tournament.revision + 1, [])
+    message = Message(tournament.pk, tournament.revision + 1, [], tournament)
     transaction.on_commit(message)
     return message
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a transaction has changed of a tournament; called, it is sent."""
+    """What a transaction has changed of a tournament; called, it is sent. locked: by `orchestrator.changing`"""
 
     tournament_id: int
     revision: int
     changes: list[dict[str, Any]]
+    locked: Tournament | None = None
 
     def __call__(self) -> None:
         if self.changes:
@@ -82,12 +83,28 @@ def _next_revision(tournament_id: int) -> int | None:
     return int(row[0]) if row else None
 
 
-def record(tournament_id: int, kind: str, text: str, *, agent: Agent | None = None, pod: Pod | None = None) -> Event:
-    """Store an event and tell the viewers."""
-    event = Event(tournament_id=tournament_id, kind=kind, text=text, agent=agent, pod=pod)
+def record(
+    tournament_id: int,
+    kind: str,
+    text: str,
+    *,
+    agent: Agent | None = None,
+    pod: Pod | None = None,
+    data: dict[str, Any] | None = None,
+) -> Event:
+    """Store an event and tell the viewers. data: the same for programs, see event_data.py"""
+    event = Event(tournament_id=tournament_id, kind=kind, text=text, agent=agent, pod=pod, data=data or {})
     rows.insert(event)
     publish(tournament_id, "event", event.pk)
+    message = _pending(tournament_id)
+    if message and message.locked:
+        message.locked.events_recorded += 1
+    else:
+        rows.execute(_COUNT, [tournament_id])
     return event
+
+
+_COUNT = "UPDATE tournaments_tournament SET events_recorded = events_recorded + 1 WHERE id = %s"
 
 
 def publish_deleted(tournament_id: int) -> None:

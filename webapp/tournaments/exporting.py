@@ -68,6 +68,7 @@ def _agent(agent: Agent) -> dict[str, Any]:
         "depth": agent.depth,
         "status": agent.pod.status,
         "reason": agent.pod.reason,
+        "attempt": agent.pod.attempt,
         "env_steps": agent.pod.env_steps,
         "base_env_steps": agent.base_env_steps,
         "seconds": agent.pod.seconds,

@@ -31,9 +31,11 @@ def tournament_import(*, owner: User, folder: Path) -> Tournament:
         try:
             agents = {index: _create_agent(tournament, record) for index, record in home.agents.items()}
             for index, agent in agents.items():
-                agent.parents.set([agents[parent] for parent in home.agents[index].parents])
+                record = home.agents[index]
+                agent.parents.set([agents[parent] for parent in record.parents])
+                agent.inherits_from = agents[record.inherits[0]] if record.inherits else None
                 _store_files(home, index, agent)
-                _create_pod(home, home.agents[index], agent)
+                _create_pod(home, record, agent)
                 _create_curve(home, index, agent)
             _create_leaderboard(tournament, home.tournament, agents)
             for ensemble in home.ensembles.values():
@@ -63,7 +65,9 @@ def _create(owner: User, spec: TournamentSpec, record: TournamentRecord, home: H
         started_at=_moment(record.started_at),
         finished_at=_moment(home.events[-1].at if home.events else record.started_at),
         seconds_before=record.seconds,
-        best_history=record.best_history,
+        best_history=board.bests_kept(record.best_history),
+        reevaluations=record.reevaluations,
+        reevaluations_changed=record.reevaluations_changed,
     )
 
 
@@ -74,8 +78,13 @@ def _create_agent(tournament: Tournament, record: AgentRecord) -> Agent:
         name=record.name,
         algorithm=record.algorithm,
         hyperparameters=record.hyperparameters,
+        num_envs=record.num_envs,
         seed=record.seed,
         strategy=record.strategy,
+        origin=record.origin,
+        stage=record.stage,
+        team=record.team,
+        schedule=record.schedule,
         founder_index=record.founder,
         depth=record.depth,
         changes=record.changes,
@@ -89,6 +98,7 @@ def _create_agent(tournament: Tournament, record: AgentRecord) -> Agent:
         iqm=record.iqm,
         returns=record.returns,
         confirmation=record.confirmation,
+        screening=record.screening,
         scored_at=_moment(record.ended_at) if record.scored is not None else None,
     )
 

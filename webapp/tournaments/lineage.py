@@ -9,9 +9,12 @@ Segment = dict[str, Any]
 """As podracer_core.spec.Segment."""
 
 
-def ancestry(agent: Agent) -> list[Agent]:
+_SCHEDULED = "agent.id, agent.tournament_id, agent.env_steps, agent.hyperparameters, agent.num_envs, agent.schedule"
+
+
+def ancestry(agent: Agent, columns: str = "agent.*") -> list[Agent]:
     """From its founder to itself, in one query. Of averaged parents the first."""
-    query = """
+    query = f"""
         WITH RECURSIVE line(id, step) AS (
             SELECT %s::bigint, 0
             UNION ALL
@@ -19,8 +22,8 @@ def ancestry(agent: Agent) -> list[Agent]:
             FROM line JOIN tournaments_agent agent ON agent.id = line.id
             WHERE agent.inherits_from_id IS NOT NULL AND step < 10000
         )
-        SELECT agent.* FROM line JOIN tournaments_agent agent ON agent.id = line.id ORDER BY step DESC
-    """
+        SELECT {columns} FROM line JOIN tournaments_agent agent ON agent.id = line.id ORDER BY step DESC
+    """  # noqa: S608 - no values
     return list(Agent.objects.raw(query, [agent.pk]))
 
 
@@ -38,6 +41,11 @@ def parents_of(agent: Agent) -> list[Agent]:
     return [] if agent.strategy == "fresh" else [parent for (parent,) in _PARENTS.all(agent.pk)]
 
 
+def heir_order(agent: Agent, parents: list[Agent]) -> list[Agent]:
+    """The one first whose weights it has, then the elder."""
+    return sorted(parents, key=lambda parent: (parent.pk != agent.inherits_from_id, parent.index))
+
+
 def donors(agent: Agent, parents: list[Agent]) -> list[Agent]:
     """Of its parents those whose weights it starts with: nobody's, one agent's, or those that are averaged."""
     if agent.strategy == "fuse":
@@ -52,7 +60,7 @@ def members(ensemble: Agent) -> list[Agent]:
 
 def schedule_of(agent: Agent) -> list[Segment]:
     """What each of its line trained with, one after another."""
-    return [segment for member in ancestry(agent) for segment in own_schedule(member)]
+    return [segment for member in ancestry(agent, _SCHEDULED) for segment in own_schedule(member)]
 
 
 def own_schedule(agent: Agent) -> list[Segment]:

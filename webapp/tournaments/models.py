@@ -57,7 +57,7 @@ class Tournament(models.Model):
     running_since = models.DateTimeField(null=True, help_text="null while it does not run")
     seconds_before = models.FloatField(default=0, help_text="time running before `running_since`")
     finished_at = models.DateTimeField(null=True)
-    best_history = models.JSONField(default=list, help_text="every new best score, in order")
+    best_history = models.JSONField(default=list, help_text="new best scores in order: the first and the latest")
     reevaluations = models.PositiveIntegerField(default=0, help_text="newcomers evaluated again before they ranked")
     reevaluations_changed = models.PositiveIntegerField(default=0, help_text="of these, other ranks than at first")
     pods_finished = models.PositiveIntegerField(default=0)
@@ -65,6 +65,10 @@ class Tournament(models.Model):
     since_best = models.PositiveIntegerField(default=0, help_text="pods finished since the best score was set")
     confirmed_score = models.FloatField(null=True, help_text="the best that further episodes confirmed")
     failed_in_a_row = models.PositiveIntegerField(default=0, help_text="pods failed since the last one finished")
+    pods_failed = models.PositiveIntegerField(default=0)
+    pods_stopped = models.PositiveIntegerField(default=0)
+    pods_retried = models.PositiveIntegerField(default=0, help_text="pods of which an attempt was lost")
+    events_recorded = models.PositiveIntegerField(default=0)
 
     LIVE = (
         "revision",
@@ -87,6 +91,10 @@ class Tournament(models.Model):
         "since_best",
         "confirmed_score",
         "failed_in_a_row",
+        "pods_failed",
+        "pods_stopped",
+        "pods_retried",
+        "events_recorded",
     )
     """What changes while its row is locked."""
 
@@ -133,6 +141,7 @@ class Agent(models.Model):
     inherits_from: whose weights it continues, of averaged parents the first; null for one that started from scratch.
     stage, team: its generation or rung, and which agents are fused, see tournament.modes. schedule: of a rerun.
     screening: the first evaluation of a newcomer that was evaluated again.
+    promotable: of successive halving, scored below the top rung and not gone on from.
     color: which chip colour it wears, given when it first enters the leaderboard.
     """
 
@@ -153,6 +162,7 @@ class Agent(models.Model):
     num_envs = models.PositiveIntegerField(null=True, help_text="null: what the specification says")
     stage = models.PositiveIntegerField(default=0)
     team = models.PositiveIntegerField(default=0)
+    promotable = models.BooleanField(default=False)
     origin = models.TextField(blank=True, help_text="why these parents")
     schedule = models.JSONField(default=list)
     founder_index = models.PositiveIntegerField()
@@ -191,8 +201,17 @@ class Agent(models.Model):
         )
         indexes = (
             models.Index(F("tournament"), F("score").desc(nulls_last=True), name="agent_best"),
-            models.Index(F("tournament"), F("stage"), F("score").desc(nulls_last=True), name="agent_best_of_stage"),
-            models.Index(fields=["tournament"], condition=~Q(state_file=""), name="agent_with_state"),
+            models.Index(F("tournament"), F("stage"), F("score") * -1, F("index"), name="agent_best_of_stage"),
+            models.Index(
+                F("tournament"),
+                F("stage"),
+                F("score") * -1,
+                F("index"),
+                condition=~Q(state_file="") & Q(promotable=True),
+                name="agent_promotable",
+            ),
+            # Few: what is of no use is released, see retention.py; whoever may be promoted has an index of its own.
+            models.Index(fields=["tournament"], condition=~Q(state_file="") & Q(promotable=False), name="agent_state"),
         )
 
     def __str__(self) -> str:
@@ -224,6 +243,25 @@ class LeaderboardEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.rank}. {self.agent_id}"
+
+
+class Rung(models.Model):
+    """A rung of successive halving below the top one, as far as a promotion asks.
+
+    scored: its agents with a valid score; cut_score, cut_index: of the last among its best 1 / reduction_factor
+    """
+
+    tournament = models.ForeignKey(Tournament, models.CASCADE, related_name="rungs", db_index=False)
+    level = models.PositiveSmallIntegerField()
+    scored = models.PositiveIntegerField(default=0)
+    cut_score = models.FloatField(null=True, help_text="null: there are too few yet")
+    cut_index = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["tournament", "level"], name="rung_unique"),)
+
+    def __str__(self) -> str:
+        return f"rung {self.level}"
 
 
 class Pod(models.Model):
@@ -285,6 +323,9 @@ class Pod(models.Model):
             # Not of the lease itself: a renewal, the commonest write of all, then touches no index.
             models.Index(fields=["id"], condition=Q(status="RUNNING"), name="pod_running"),
             models.Index(fields=["tournament", "status"], name="pod_tournament_status"),
+            models.Index(
+                fields=["tournament", "-finished_at", "-id"], condition=Q(status="FAILED"), name="pod_failures"
+            ),
         )
 
     def __str__(self) -> str:
@@ -382,12 +423,13 @@ class CurvePoint(models.Model):
 
 
 class Event(models.Model):
-    """Something that happened, in a sentence with names, numbers and reasons."""
+    """Something that happened, in a sentence with names, numbers and reasons. data: the same for programs"""
 
     tournament = models.ForeignKey(Tournament, models.CASCADE, related_name="events", db_index=False)
     at = models.DateTimeField(auto_now_add=True)
     kind = models.CharField(max_length=30)
     text = models.TextField()
+    data = models.JSONField(default=dict)
     agent = models.ForeignKey(Agent, models.SET_NULL, null=True, related_name="+")
     pod = models.ForeignKey(Pod, models.SET_NULL, null=True, related_name="+")
 

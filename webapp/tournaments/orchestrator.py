@@ -315,7 +315,7 @@ def _sweep_pod(pod_id: int, tournament_id: int) -> None:
             endings.end_if_done(tournament)
             fill(tournament)
         else:
-            endings.requeue(tournament, pod)
+            endings.lost(tournament, pod)
         events.publish(tournament.pk, "status")
 
 

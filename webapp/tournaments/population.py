@@ -3,14 +3,12 @@
 from functools import cache
 from typing import Any
 
-from django.db.models import Exists, OuterRef
-
 from podracer_core.tournament import sentences
 from podracer_core.tournament.leaderboard import Entry
 from podracer_core.tournament.modes import Past, Place, Rung, next_agent, ranked_teams
 from podracer_core.tournament.names import agent_name
 from podracer_core.tournament.offspring import Offspring, Parent
-from webapp.tournaments import events, lineage, rows, storage
+from webapp.tournaments import event_data, events, halving, lineage, rows, storage
 from webapp.tournaments.models import Agent, Pod, Tournament
 
 
@@ -83,23 +81,17 @@ def past_of(tournament: Tournament, before: int | None = None) -> Past:
             stage = newest.stage if newest else -1
         else:
             stage = before - 1
-        donors = tournament.agents.exclude(state_file="").filter(score__isnull=False, stage=stage).defer("returns")
+        inheritable = tournament.agents.exclude(state_file="").filter(promotable=False)
+        donors = inheritable.filter(score__isnull=False, stage=stage).defer("returns")
         return ranked_teams([parent_of(agent, tournament) for agent in donors]), stage
 
     def rungs() -> list[Rung]:
-        spec = tournament.parsed_spec.generator
-        return [_rung(tournament, level) for level in range(spec.rungs - 1)]
+        return [
+            Rung(rung.scored, parent_of(best, tournament) if best.pk else None, rung.cut_score)
+            for rung, best in halving.rungs_of(tournament)
+        ]
 
     return Past(leaderboard, generation, rungs)
-
-
-def _rung(tournament: Tournament, level: int) -> Rung:
-    scored = tournament.agents.filter(stage=level, score__isnull=False)
-    heirs = Agent.objects.filter(inherits_from=OuterRef("pk"))
-    best = scored.exclude(state_file="").filter(~Exists(heirs)).order_by("-score", "index").first()
-    if best is None:
-        return Rung(0)
-    return Rung(scored.count(), parent_of(best, tournament), scored.filter(score__gt=best.score).count())
 
 
 def agent_create(tournament: Tournament, offspring: Offspring) -> Agent:
@@ -143,6 +135,8 @@ def _descend(agent: Agent, offspring: Offspring) -> list[Agent]:
     agent.founder_index = donor.founder_index if donor else agent.index
     agent.depth = donor.depth + 1 if donor else 0
     agent.base_env_steps = donor.base_env_steps + donor.env_steps if donor else 0
+    if donor and donor.promotable:
+        halving.promoted(donor)
     return parents
 
 
@@ -183,13 +177,13 @@ def begin_anew(tournament: Tournament, pod: Pod, donor: Agent, reason: str) -> N
     wanted = env_steps_wanted(tournament, agent, offspring.rounds)
     pod.env_steps_budget = min((steps for steps in (left, wanted) if steps is not None), default=None)
     text = sentences.began_anew(agent.name, donor.name, reason, told_descent(agent))
-    events.record(tournament.pk, "parent_lost", text, agent=agent, pod=pod)
+    data = {**event_data.requeued(pod), **event_data.descent(agent), "lost": str(donor.pk)}
+    events.record(tournament.pk, "parent_lost", text, agent=agent, pod=pod, data=data)
 
 
 def told_descent(agent: Agent) -> str:
     """From whom it comes and what was changed, in a sentence."""
-    first = agent.inherits_from_id
-    parents = sorted(lineage.parents_of(agent), key=lambda parent: (parent.pk != first, parent.index))
+    parents = lineage.heir_order(agent, lineage.parents_of(agent))
     scores = [parent.score for parent in parents]
     return sentences.descent(agent.strategy, [parent.name for parent in parents], agent.changes, scores)
 

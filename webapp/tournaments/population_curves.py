@@ -75,11 +75,15 @@ class AgentCurve:
         }
 
 
-def curves_read(tournament_id: int) -> list[AgentCurve]:
-    """The complete curves of the agents that have one, the eldest agent first, in two queries."""
-    packed = _packed(tournament_id)
+def curves_read(tournament_id: int, *, newest: int | None = None) -> list[AgentCurve]:
+    """The complete curves of the agents that have one, the eldest agent first, in two queries.
+
+    newest: only of so many of the newest agents, of the leaderboard and of pods that run
+    """
+    packed = _packed(tournament_id, newest)
+    agents = Agent.objects.filter(tournament_id=tournament_id)
     rows = (
-        Agent.objects.filter(tournament_id=tournament_id)
+        (agents if newest is None else agents.filter(pk__in=packed))
         .select_related("pod", "tournament", "entry")
         .only(
             *("name", "depth", "base_env_steps", "tournament__started_at", "entry__rank"),
@@ -90,17 +94,29 @@ def curves_read(tournament_id: int) -> list[AgentCurve]:
     return [_agent_curve(row, np.frombuffer(packed[row.pk], _POINT)) for row in rows if row.pk in packed]
 
 
-def _packed(tournament_id: int) -> dict[int, Any]:
-    query = """
+_NEWEST = """
+    AND agent.id IN (
+        SELECT agent_id FROM tournaments_leaderboardentry WHERE tournament_id = %(tournament)s
+        UNION SELECT agent_id FROM tournaments_pod WHERE tournament_id = %(tournament)s AND status = 'RUNNING'
+        UNION SELECT id FROM (
+            SELECT id FROM tournaments_agent WHERE tournament_id = %(tournament)s AND kind = 'agent'
+            ORDER BY index DESC LIMIT %(newest)s
+        ) latest
+    )
+"""
+
+
+def _packed(tournament_id: int, newest: int | None) -> dict[int, Any]:
+    query = f"""
         SELECT point.agent_id, string_agg(
             int8send(point.env_steps) || float8send(point.seconds)
                 || float8send(coalesce(point.episodic_return, 'NaN')),
             ''::bytea ORDER BY point.env_steps)
         FROM tournaments_curvepoint point JOIN tournaments_agent agent ON agent.id = point.agent_id
-        WHERE agent.tournament_id = %s GROUP BY point.agent_id
-    """
+        WHERE agent.tournament_id = %(tournament)s {"" if newest is None else _NEWEST} GROUP BY point.agent_id
+    """  # noqa: S608 - no values
     with connection.cursor() as cursor:
-        cursor.execute(query, [tournament_id])
+        cursor.execute(query, {"tournament": tournament_id, "newest": newest})
         return dict(cursor.fetchall())
 
 

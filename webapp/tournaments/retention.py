@@ -8,7 +8,7 @@ _RELEASE = """
     FROM (
         SELECT agent.id, agent.state_file
         FROM tournaments_tournament tournament JOIN tournaments_agent agent ON agent.tournament_id = tournament.id
-        WHERE tournament.id = %s AND agent.state_file <> '' AND agent.scored_at IS NOT NULL
+        WHERE tournament.id = %s AND agent.state_file <> '' AND NOT agent.promotable AND agent.scored_at IS NOT NULL
             AND NOT EXISTS (SELECT FROM tournaments_leaderboardentry entry WHERE entry.agent_id = agent.id)
             AND agent.id NOT IN (
                 SELECT link.to_agent_id
@@ -20,17 +20,10 @@ _RELEASE = """
     WHERE tournaments_agent.id = released.id
     RETURNING released.state_file
 """
-"""Scored, off the leaderboard, in use by no pod, and of no interest to the tournament's mode."""
+"""Scored, off the leaderboard, not to be promoted, in use by no pod, and of no interest to the tournament's mode."""
 
 _UNWANTED = {
     "generational": "agent.stage <> (SELECT max(stage) FROM tournaments_agent WHERE tournament_id = tournament.id)",
-    "successive_halving": """(
-        agent.stage >= (tournament.spec #>> '{generator,rungs}')::int - 1
-        OR EXISTS (
-            SELECT FROM tournaments_agent_parents link JOIN tournaments_agent heir ON heir.id = link.from_agent_id
-            WHERE link.to_agent_id = agent.id AND heir.kind = 'agent'
-        )
-    )""",
 }
 
 

@@ -198,10 +198,13 @@ class PodPage(_Answer):
 
 
 class EventOut(_Answer):
+    """`data` says the same as `text`, for programs; what it has depends on `kind`, see docs/events.md."""
+
     id: str
     at: str
     kind: str
     text: str
+    data: dict[str, Any]
     agent: str | None
     agent_name: str | None
     pod: str | None

@@ -26,6 +26,8 @@ SPARKLINE_POINTS = 60
 LOG_LINES = 500
 SNAPSHOT_POINTS = 30_000
 """Of all curves together."""
+SNAPSHOT_AGENTS = 2_000
+"""The newest, whose curves are in it beside those of the leaderboard and of pods that run."""
 
 
 def _at(moment: datetime | None) -> str | None:
@@ -34,6 +36,11 @@ def _at(moment: datetime | None) -> str | None:
 
 def _page(rows: QuerySet[Any], limit: int, offset: int) -> tuple[list[Any], int]:
     return list(rows[offset : offset + limit]), rows.count()
+
+
+def _counted(tournament_id: int, name: str) -> int:
+    """What the tournament's row counts, however many there are; 0 where there is none."""
+    return Tournament.objects.filter(pk=tournament_id).values_list(name, flat=True).first() or 0
 
 
 # Tournaments
@@ -64,9 +71,12 @@ def revision_get(tournament_id: int) -> int | None:
 
 
 def _tournaments(rows: list[Tournament]) -> list[Item]:
-    """`rows` with their pods summed up and their best agent, in two queries for all."""
+    """`rows` with their pods summed up and their best agent, in two queries for all.
+
+    What pods that have ended add up to stands in the row, so that only those that have not are looked at.
+    """
     ids = [row.pk for row in rows]
-    sums = {total["tournament_id"]: total for total in _pod_totals(ids)}
+    sums = {total["tournament_id"]: total for total in _active_totals(ids)}
     best = {
         entry.tournament_id: entry.agent
         for entry in LeaderboardEntry.objects.filter(tournament__in=ids, rank=1).select_related("agent")
@@ -75,27 +85,31 @@ def _tournaments(rows: list[Tournament]) -> list[Item]:
     return [_tournament(row, sums.get(row.pk, {}), best.get(row.pk), now) for row in rows]
 
 
-def _pod_totals(ids: list[int]) -> Iterable[Any]:
-    counts = {status: Count("pk", filter=Q(status=status)) for status in Pod.Status.values}
+def _active_totals(ids: list[int]) -> Iterable[Any]:
+    counts = {str(status): Count("pk", filter=Q(status=status)) for status in Pod.ACTIVE}
     return (
-        Pod.objects.filter(tournament__in=ids)
+        Pod.objects.filter(tournament__in=ids, status__in=Pod.ACTIVE)
         .values("tournament_id")
         .annotate(
             **counts,
             total_env_steps=Sum("env_steps"),
-            finished_seconds=Sum("seconds", filter=Q(status=Pod.Status.FINISHED)),
             rate=Sum("env_steps_per_second", filter=Q(status=Pod.Status.RUNNING)),
-            retried=Count("pk", filter=Q(losses__gt=0)),
         )
     )
+
+
+def _pod_counts(row: Tournament, sums: Item) -> dict[str, int]:
+    """Its pods by state. sums: of those that have not ended"""
+    ended = {"FINISHED": row.pods_finished, "FAILED": row.pods_failed, "STOPPED": row.pods_stopped}
+    return {status: ended.get(status, sums.get(status, 0)) for status in Pod.Status.values}
 
 
 def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) -> Item:
     # As it was stored: a specification that a later version would refuse can still be looked at.
     stop = StopSpec.model_construct(**row.spec["stop"])
     seconds = row.seconds_before + ((now - row.running_since).total_seconds() if row.running_since else 0)
-    pods = {status: sums.get(status, 0) for status in Pod.Status.values}
-    env_steps, rate = sums.get("total_env_steps") or 0, sums.get("rate") or 0.0
+    pods = _pod_counts(row, sums)
+    env_steps, rate = row.env_steps_spent + (sums.get("total_env_steps") or 0), sums.get("rate") or 0.0
     standing = Standing(pods[Pod.Status.FINISHED], env_steps, seconds, 0, None)
     return {
         "id": str(row.pk),
@@ -117,7 +131,7 @@ def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) 
         "seconds_left": _seconds_left(row, stop, standing, sums, rate),
         "progress": _progress(row, stop, standing),
         "pods": pods,
-        "retried": sums.get("retried", 0),
+        "retried": row.pods_retried,
         "reevaluations": row.reevaluations,
         "reevaluations_changed": row.reevaluations_changed,
         "best_score": best.score if best else None,
@@ -207,8 +221,10 @@ def _entry(row: LeaderboardEntry) -> Item:
 
 def pod_list(tournament_id: int, *, limit: int = 1000, offset: int = 0) -> Page:
     """The tournament's pods, the newest first."""
-    rows, count = _page(_pods().filter(tournament_id=tournament_id).order_by("-pk"), limit, offset)
-    return {"items": [_pod(row) for row in rows], "count": count}
+    # Each agent has one pod, and agents have an index in this order.
+    pods = _pods().filter(agent__tournament_id=tournament_id, agent__kind=Agent.Kind.AGENT).order_by("-agent__index")
+    rows = pods[offset : offset + limit]
+    return {"items": [_pod(row) for row in rows], "count": _counted(tournament_id, "agents_created")}
 
 
 def pod_get(pod_id: int) -> Item | None:
@@ -255,8 +271,8 @@ def _pod(row: Pod) -> Item:
 def event_list(tournament_id: int, *, limit: int = 100, offset: int = 0) -> Page:
     """What happened, the newest first."""
     events = Event.objects.filter(tournament_id=tournament_id).select_related("agent").order_by("-pk")
-    rows, count = _page(events, limit, offset)
-    return {"items": [event_item(row) for row in rows], "count": count}
+    items = [event_item(row) for row in events[offset : offset + limit]]
+    return {"items": items, "count": _counted(tournament_id, "events_recorded")}
 
 
 def event_get(event_id: int) -> Item | None:
@@ -270,6 +286,7 @@ def event_item(row: Event) -> Item:
         "at": _at(row.at),
         "kind": row.kind,
         "text": row.text,
+        "data": row.data,
         "agent": str(row.agent_id) if row.agent_id else None,
         "agent_name": row.agent.name if row.agent else None,
         "pod": str(row.pod_id) if row.pod_id else None,
@@ -447,8 +464,13 @@ def tournament_curve_statistics(
 
 
 def snapshot(tournament_id: int) -> Item:
-    """All that a tournament's socket begins with. Raises Tournament.DoesNotExist."""
-    return {**page(tournament_id), "curves": tournament_curves(tournament_id)}
+    """All that a tournament's socket begins with, no more of it however long the tournament has run.
+
+    Its curves are those of the leaderboard, of pods that run and of the newest agents. Raises Tournament.DoesNotExist.
+    """
+    latest = population_curves.curves_read(tournament_id, newest=SNAPSHOT_AGENTS)
+    curves_now = population_curves.window(latest, "steps", -math.inf, math.inf, SNAPSHOT_POINTS)
+    return {**page(tournament_id), "curves": curves_now}
 
 
 def page(tournament_id: int) -> Item:

@@ -73,7 +73,8 @@ def tournament_start(*, tournament_id: int) -> None:
         tournament.status = Status.RUNNING
         tournament.started_at = tournament.running_since = tournament.now
         _audit(tournament, "tournament_started", "Started")
-        events.record(tournament.pk, "tournament_started", f"{tournament.name} started on {tournament.env_id}.")
+        text = f"{tournament.name} started on {tournament.env_id}."
+        events.record(tournament.pk, "tournament_started", text, data={"pool_size": tournament.pool_size})
         events.publish(tournament.pk, "status")
         orchestrator.fill(tournament)
 
@@ -170,7 +171,8 @@ def _resize(tournament: Tournament, pool_size: int) -> None:
         raise TournamentError(
             f"Tournament {tournament.name!r} is {tournament.status}; its pool cannot change any more."
         )
-    events.record(tournament.pk, "pool_changed", f"Pool {tournament.pool_size} → {pool_size}.")
+    data = {"from": tournament.pool_size, "to": pool_size}
+    events.record(tournament.pk, "pool_changed", f"Pool {tournament.pool_size} → {pool_size}.", data=data)
     tournament.pool_size = pool_size
     _shrink(tournament)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podracer_core.spec import TournamentSpec
-from podracer_core.tournament.modes import Past, Place, Rung, env_steps_left, next_agent, ranked_teams, room
+from podracer_core.tournament.modes import Past, Place, Rung, cut_of, env_steps_left, next_agent, ranked_teams, room
 from podracer_core.tournament.offspring import Offspring, Parent
 from tests.core.tournament.making import board, made, parent_of
 
@@ -145,14 +145,15 @@ def test_a_promotion_needs_a_rung_that_has_reduced() -> None:
     spec = mode("successive_halving", reduction_factor=3)
     candidate = board(spec, 1)[0]
     for scored, strategy in [(2, "fresh"), (3, "continue")]:
-        child = next_agent(spec, past(rungs=[Rung(scored, candidate)]), 9, Place())
+        cut = cut_of([candidate.entry.score] * scored, 3)
+        child = next_agent(spec, past(rungs=[Rung(scored, candidate, cut)]), 9, Place())
         assert child.strategy == strategy
     assert (child.stage, child.rounds, child.parents, child.changes) == (1, 2, (0,), {})
 
 
 def test_the_highest_rung_goes_first_and_the_top_one_promotes_nobody() -> None:
     spec = mode("successive_halving", reduction_factor=2, rungs=3)
-    low, middle, top = (Rung(4, parent) for parent in board(spec, 3))
+    low, middle, top = (Rung(4, parent, parent.entry.score) for parent in board(spec, 3))
     assert next_agent(spec, past(rungs=[low, middle, top]), 9, Place()).parents == (1,)
     assert next_agent(spec, past(rungs=[low, middle, top]), 9, Place()).rounds == 2
     assert next_agent(spec, past(rungs=[low, Rung(1, middle.candidate), top]), 9, Place()).parents == (0,)
@@ -173,8 +174,10 @@ def test_as_results_come_in_the_promoted_of_a_rung_are_about_one_in_so_many_and_
         waiting = [parent for parent in seen if parent.entry.index not in promoted]
         order = sorted(waiting, key=lambda parent: (-parent.entry.score, parent.entry.index))
         best = order[0] if order else None
+        cut = cut_of(sorted(parent.entry.score for parent in seen), factor)
+        child = next_agent(spec, past(rungs=[Rung(len(seen), best, cut)]), index, Place())
         better = sum(parent.entry.score > best.entry.score for parent in seen) if best else 0
-        child = next_agent(spec, past(rungs=[Rung(len(seen), best, better)]), index, Place())
+        assert (child.strategy == "continue") == (best is not None and better < len(seen) // factor)
         if child.strategy == "continue":
             promoted.add(child.parents[0])
     quota = len(seen) // factor

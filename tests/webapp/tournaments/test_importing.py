@@ -52,6 +52,16 @@ def test_it_looks_in_the_dashboard_as_it_was(ran: LocalTournament, owner: User, 
     assert file is not None
     assert b"".join(api.get(f"/api/agents/{best}/checkpoint").streaming_content) == file.read_bytes()
     assert api.get(f"/api/agents/{best}").json()["log"]
+    for agent in tournament.agents.select_related("inherits_from"):
+        record = ran.agents[agent.index]
+        donor = agent.inherits_from.index if agent.inherits_from else None
+        assert ([] if donor is None else [donor]) == record.inherits[:1]
+        for name in ("num_envs", "origin", "stage", "team", "schedule", "screening", "confirmation", "changes"):
+            assert getattr(agent, name) == getattr(record, name), name
+    assert (tournament.reevaluations, tournament.reevaluations_changed) == (
+        ran.record.reevaluations,
+        ran.record.reevaluations_changed,
+    )
     (ensemble,) = [item for item in listed if item["kind"] == "ensemble"]
     assert ensemble["parent_names"] == [agent.name for agent in agents[:2]]
     assert ensemble["score"] == ran.home.ensembles[0].score

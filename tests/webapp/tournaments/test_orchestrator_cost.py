@@ -1,7 +1,7 @@
 """What a pod costs the database: few statements, and no more of it however many pods a tournament has had."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,18 +12,22 @@ from hypothesis import strategies as st
 
 from podracer_core.progress import Outcome, PodResult
 from tests.webapp.tournaments import making
-from webapp.tournaments import orchestrator, rows, services
-from webapp.tournaments.counts import counted
+from webapp.tournaments import orchestrator, rows, selectors, services
+from webapp.tournaments.counts import counted, rungs_counted
 from webapp.tournaments.endings import StoredFiles
-from webapp.tournaments.models import Agent, Pod, Tournament
+from webapp.tournaments.models import Agent, Event, Pod, Rung, Tournament
 
 pytestmark = pytest.mark.django_db
 
 MOST_STATEMENTS = 26
 """Of a pod that is claimed, reports once, renews its lease once, enters the leaderboard and is replaced by an heir."""
 
-MOST_ROWS = 200
-"""That one statement may look at: the leaderboard, the pool, what has a training state."""
+MOST_ROWS_SEEN = 2100
+"""By a viewer who opens the page: it lists the newest 1,000 pods, and their agents."""
+
+MOST_ROWS = 600
+"""That one statement may look at: the leaderboard, the pool, what has a training state, or each of one with all of
+another where the planner takes them for a handful."""
 
 Spent = list[tuple[int, str]]
 
@@ -36,17 +40,24 @@ def run_pod(score: float) -> None:
 
 
 def started(mode: str = "asynchronous", **parts: Any) -> Tournament:
-    generator = {"mode": mode, "strategies": {"exploit": 1}} if mode == "asynchronous" else {"mode": mode}
+    generator: dict[str, Any] = {"mode": mode}
+    if mode == "asynchronous":
+        generator |= {"strategies": {"exploit": 1}}
+    if mode == "successive_halving":
+        generator |= {"reduction_factor": 2}
     stop = {"pods": 10**6, "env_steps": 10**12, "hours": 1000, "patience": 10**6, "score": 500}
     return making.tournament(pool={"size": 2}, generator=generator, stop=stop, **parts)
 
 
 def add_past(tournament: Tournament, pods: int) -> None:
-    """As many finished pods again, whose agents were no good."""
+    """As many finished pods again, whose agents were no good, but may be promoted where that is done."""
+    halving = tournament.parsed_spec.generator.mode == "successive_halving"
+    state = "'past'" if halving else "''"
     with connection.cursor() as cursor:
         for model, values in (
-            (Agent, {"index": "1000 + n", "name": "n::text", "score": "-n", "state_file": "''", "id": "1000000 + n"}),
+            (Agent, {"index": "1000 + n", "name": "n::text", "score": "-n", "state_file": state, "id": "1000000 + n"}),
             (Pod, {"agent_id": "1000000 + n", "id": "1000000 + n"}),
+            (Event, {"agent_id": "1000000 + n", "pod_id": "1000000 + n", "id": "1000000 + n"}),
         ):
             columns = [field.column for field in model._meta.concrete_fields]
             cursor.execute(
@@ -59,7 +70,11 @@ def add_past(tournament: Tournament, pods: int) -> None:
                 [tournament.pk, pods],
             )
             cursor.execute(f"ANALYZE {model._meta.db_table}")
-    Tournament.objects.filter(pk=tournament.pk).update(**counted(tournament))
+        if halving:
+            cursor.execute("UPDATE tournaments_agent SET promotable = true, inherits_from_id = NULL WHERE id > 1000000")
+    Tournament.objects.filter(pk=tournament.pk).update(agents_created=2000 + pods, **counted(tournament))
+    tournament.rungs.all().delete()
+    Rung.objects.bulk_create(rungs_counted(tournament))
 
 
 @contextmanager
@@ -90,7 +105,7 @@ def scanned(node: dict[str, Any]) -> int:
     return below + round((node["Actual Rows"] + removed) * node["Actual Loops"])
 
 
-@pytest.mark.parametrize("mode", ["asynchronous", "random_search", "generational"])
+@pytest.mark.parametrize("mode", ["asynchronous", "random_search", "generational", "successive_halving"])
 def test_a_pod_takes_few_statements_and_none_looks_at_the_past(mode: str) -> None:
     tournament = started(mode)
     for score in range(12):
@@ -106,6 +121,48 @@ def test_a_pod_takes_few_statements_and_none_looks_at_the_past(mode: str) -> Non
     assert max(after)[0] <= MOST_ROWS, max(after)
     tournament.refresh_from_db()
     assert tournament.pods_finished == 5_016
+    assert rungs(tournament.rungs.all()) == rungs(rungs_counted(tournament))
+
+
+def rungs(rows: Iterable[Rung]) -> list[tuple[object, ...]]:
+    return sorted((row.level, row.scored, row.cut_score, row.cut_index) for row in rows)
+
+
+def test_a_viewer_reads_no_more_of_a_long_tournament() -> None:
+    tournament = started()
+    for score in range(5):
+        run_pod(float(score))
+    add_past(tournament, 5_000)
+    with looked_at() as spent:
+        page = selectors.page(tournament.pk)
+        selectors.tournament_get(tournament.pk)
+    assert max(spent)[0] <= MOST_ROWS_SEEN, max(spent)
+    assert page["tournament"]["pods"]["FINISHED"] == tournament.pods.filter(status="FINISHED").count() == 5_005
+    assert page["events"]["count"] == tournament.events.count()
+    drawn = selectors.snapshot(tournament.pk)["curves"]
+    ranked = {str(key) for key in tournament.leaderboard.values_list("agent_id", flat=True)}
+    assert set(drawn) == ranked, "the newest have no points here"
+
+
+ENDS: dict[str, Callable[[int], PodResult]] = {
+    "scored": lambda score: making.result(float(score)),
+    "diverged": lambda score: making.result(float("nan")),
+    "failed": lambda score: making.failure(f"Broken {score}."),
+}
+
+
+@given(
+    ends=st.lists(st.tuples(st.sampled_from([*["scored"] * 6, "diverged", "failed"]), st.integers(0, 6)), max_size=30)
+)
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_rungs_are_kept_up_as_though_they_were_counted(ends: list[tuple[str, int]]) -> None:
+    with transaction.atomic():
+        tournament = started("successive_halving", round={"env_steps": 1000}, max_failures=100)
+        for end, score in ends:
+            making.finish(making.claim(), ENDS[end](score))
+            assert rungs(tournament.rungs.all()) == rungs(rungs_counted(tournament))
+        assert not tournament.agents.filter(promotable=True, heirs__isnull=False).exists()
+        transaction.set_rollback(True)
 
 
 OUTCOMES: dict[str, Callable[[int], PodResult]] = {
