@@ -16,7 +16,6 @@ state differs from the database.
 """
 
 import argparse
-import http.client
 import json
 import os
 import subprocess
@@ -27,11 +26,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from benchmarks.page_latency import sign_in_link
 from benchmarks.viewers import report
 from benchmarks.viewers.comparison import differences, state_in_database
+from benchmarks.viewers.crowd import session_cookie
 from benchmarks.viewers.machine import Memory, cpu_seconds, service_pids
 from benchmarks.viewers.page import RealPage
 from tests.stack import REPOSITORY, Stack, wait_for
@@ -110,17 +109,7 @@ def _people(stack: Stack, count: int) -> list[str]:
     from webapp.accounts.services import sign_in_link_create
 
     people = User.objects.bulk_create(User(username=f"viewer-{i}", password="!") for i in range(count))
-    return [_signed_in(sign_in_link_create(person, stack.url)) for person in people]
-
-
-def _signed_in(link: str) -> str:
-    parts = urlsplit(link)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=30)
-    connection.request("GET", parts.path)
-    answer = connection.getresponse()
-    cookies = [value.partition(";")[0] for name, value in answer.getheaders() if name.lower() == "set-cookie"]
-    connection.close()
-    return next(cookie for cookie in cookies if cookie.startswith("sessionid="))
+    return [session_cookie(sign_in_link_create(person, stack.url)) for person in people]
 
 
 @contextmanager

@@ -4,6 +4,7 @@ Started by benchmarks.viewers, which talks to it in lines of JSON: what to do on
 """
 
 import asyncio
+import http.client
 import json
 import random
 import socket
@@ -29,6 +30,17 @@ SMALL_BUFFER = 64 * 1024
 """Of the one who stalls, so that the server notices within the minute."""
 
 LONGEST_MS = 60_000
+
+
+def session_cookie(link: str) -> str:
+    """Of who signs in by the link."""
+    parts = urlsplit(link)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=30)
+    connection.request("GET", parts.path)
+    answer = connection.getresponse()
+    cookies = [value.partition(";")[0] for name, value in answer.getheaders() if name.lower() == "set-cookie"]
+    connection.close()
+    return next(cookie for cookie in cookies if cookie.startswith("sessionid="))
 
 
 class Record:
@@ -177,6 +189,11 @@ class Crowd:
             case "compare":
                 return await self._compare(order)
         return {}
+
+    async def close(self) -> None:
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
 
     def _record(self) -> None:
         record = Record()

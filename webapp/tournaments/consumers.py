@@ -45,7 +45,7 @@ class TournamentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def connect(self) -> None:
         """Refusals come after the handshake: a browser shows no close code before it."""
-        self._together = TOGETHER in self.scope["subprotocols"]
+        self._together = TOGETHER in self.scope.get("subprotocols", ())
         await self.accept(subprotocol=TOGETHER if self._together else None)
         actor = await read(socket_access.actor_of, self.scope)
         if actor is None:

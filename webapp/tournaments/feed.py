@@ -68,7 +68,7 @@ class Feed:
     async def welcome(self, viewer: Viewer) -> None:
         """Wait until all that happens from now on is heard, also of the viewer's access."""
         await self._started.wait()
-        if viewer.person is not None:
+        if viewer.person is not None and viewer.outbox.over is None:
             self._groups.add(person_group(viewer.person))
             await self._layer.group_add(person_group(viewer.person), self._channel)
 
