@@ -77,7 +77,7 @@ class TournamentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _send_until_over(self, feed: Feed) -> Over:
         outbox = self._viewer.outbox
         # Once their changes are heard: what happened before was not.
-        code = await read(socket_access.problem, self.scope, self._tournament_id, seen=False)
+        code = await read(socket_access.problem, self.scope, self._tournament_id)
         if code is not None:
             return Over(code)
         while outbox.over is None:

@@ -24,7 +24,7 @@ def strangers_code(scope: Scope) -> int:
     return STRANGER if _link_token(scope) is None else HIDDEN
 
 
-def problem(scope: Scope, tournament_id: int, *, seen: bool) -> int | None:
+def problem(scope: Scope, tournament_id: int, seen: bool = False) -> int | None:
     """What closes the socket of who may not look (any more), else None. seen: whether it has shown anything"""
     actor = actor_of(scope)
     if actor is None:

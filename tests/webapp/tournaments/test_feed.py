@@ -79,7 +79,7 @@ class Page:
 
 @asynccontextmanager
 async def pages(tournament: Tournament, count: int) -> AsyncIterator[list[Page]]:
-    headers = await run(token_headers, tournament.owner)
+    headers = await run(lambda: token_headers(tournament.owner))
     opened_pages = [Page(tournament, headers) for _ in range(count)]
     try:
         for page in opened_pages:
