@@ -84,7 +84,7 @@ def measure(folder: Path, options: argparse.Namespace) -> list[str]:
 
 def _tournament(stack: Stack, options: argparse.Namespace) -> str:
     """One that everybody sees, of whose pods the stack's own worker runs none."""
-    for worker in stack.api("GET", "/workers")["items"]:
+    for worker in stack.api("GET", "/workers")["workers"]:
         stack.api("POST", f"/workers/{worker['name']}/drain")
     spec = {
         "name": "watched by many",

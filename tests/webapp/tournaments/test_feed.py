@@ -104,7 +104,7 @@ async def members(group: str) -> int:
 
 
 async def test_the_broker_brings_each_message_once_however_many_look_on() -> None:
-    tournament = await run(making.tournament)
+    tournament = await run(making.tournament, start=False)
     async with pages(tournament, 5) as viewers:
         assert await members(events.group_name(tournament.pk)) == 1
         await run(services.tournament_update, tournament_id=tournament.pk, name="renamed")
@@ -118,7 +118,7 @@ async def test_what_changed_is_read_once_for_all(monkeypatch: pytest.MonkeyPatch
     reads: list[int] = []
     read = feed._changes_read
     monkeypatch.setattr(feed, "_changes_read", lambda *args: reads.append(1) or read(*args))
-    tournament = await run(making.tournament)
+    tournament = await run(making.tournament, start=False)
     async with pages(tournament, 5) as viewers:
         reads.clear()
         await run(services.tournament_update, tournament_id=tournament.pk, name="renamed")
