@@ -117,6 +117,7 @@ class Viewer:
             additional_headers={"Cookie": self._cookie},
             subprotocols=[Subprotocol(TOGETHER)],
             max_size=None,
+            open_timeout=60,
             ping_interval=None,  # browsers send none
             create_connection=Counting,
         )
@@ -177,7 +178,7 @@ class Crowd:
     async def obey(self, order: dict[str, Any]) -> dict[str, Any]:
         match order["order"]:
             case "watch":
-                await asyncio.wait_for(asyncio.gather(*(viewer.ready.wait() for viewer in self.viewers)), 120)
+                await asyncio.wait_for(asyncio.gather(*(viewer.ready.wait() for viewer in self.viewers)), 240)
             case "measure":
                 self._record()
                 if order["stall"]:
