@@ -10,6 +10,9 @@ from podracer_client.errors import ApiError, ClientError
 
 REFUSALS = {4401: "This API token is not valid, or no longer.", 4403: "This API token may not look at it."}
 MISSING = 4404
+TOGETHER = "podracer.together"
+"""The WebSocket subprotocol in which a frame is an array of messages."""
+
 WAITS = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -21,17 +24,18 @@ def messages(url: str, token: str, tournament_id: str) -> Iterator[Message]:
     try:
         from websockets.exceptions import ConnectionClosed, InvalidHandshake
         from websockets.sync.client import connect
+        from websockets.typing import Subprotocol
     except ImportError:
         raise ClientError("Watching needs the package websockets: pip install websockets") from None
     address = f"ws{url.removeprefix('http')}/ws/tournaments/{tournament_id}/"
-    headers = {"Authorization": f"Bearer {token}"}
+    headers, together = {"Authorization": f"Bearer {token}"}, [Subprotocol(TOGETHER)]
     seen, failures = False, 0
     while True:
         try:
-            with connect(address, additional_headers=headers, max_size=None) as socket:
+            with connect(address, additional_headers=headers, subprotocols=together, max_size=None) as socket:
                 for text in socket:
                     seen, failures = True, 0
-                    yield cast(Message, json.loads(text))
+                    yield from cast(list[Message], json.loads(text))
         except (OSError, InvalidHandshake, TimeoutError, ConnectionClosed) as error:
             code = error.rcvd.code if isinstance(error, ConnectionClosed) and error.rcvd else 0
             if code in REFUSALS:

@@ -1,7 +1,7 @@
 """Sends messages to channel groups from one thread with an event loop of its own.
 
 A caller never waits for the broker, messages keep their order, and connections are reused, which `async_to_sync` in a
-worker's threads would not do. Those of one group and type that wait are sent together.
+worker's threads would not do. The first goes at once, the next in rounds: those of one group and type together.
 """
 
 import asyncio
@@ -15,6 +15,9 @@ logger = logging.getLogger(__name__)
 
 BACKLOG = 1000
 """Messages that may wait for a broker that is away; later ones are dropped."""
+
+ROUND = 0.05
+"""Seconds between two rounds. Each costs a web process a few commands to the broker, however much it brings."""
 
 Group = tuple[str, str]
 """A channel group, and the Channels handler name of what is sent to it."""
@@ -69,6 +72,7 @@ class Publisher:
                 except Exception as error:  # whatever the broker's client raises, the next message is tried
                     logger.warning("could not publish to %s: %s", name, error)
                     await asyncio.sleep(0.2)
+            await asyncio.sleep(ROUND)
 
 
 publisher = Publisher()

@@ -5,6 +5,9 @@ import { address } from "./dom.js";
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 10_000;
 
+// The subprotocol in which a frame is an array of messages.
+const TOGETHER = "podracer.together";
+
 // A page that nobody looks at for so long hears nothing until somebody does.
 const REST_AFTER_MS = 60_000;
 
@@ -28,9 +31,10 @@ export class LiveSocket {
   connect() {
     this.timer = null;
     this.seq = null;
-    const socket = (this.socket = new WebSocket(this.url));
+    const socket = (this.socket = new WebSocket(this.url, TOGETHER));
     socket.addEventListener("message", (event) => {
-      if (socket === this.socket) this.receive(JSON.parse(event.data));
+      if (socket !== this.socket) return;
+      for (const message of JSON.parse(event.data)) if (socket === this.socket) this.receive(message);
     });
     socket.addEventListener("close", (event) => {
       if (socket === this.socket) this.lost(event.code);

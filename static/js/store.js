@@ -115,11 +115,12 @@ export class Store {
     const changed = ["points"];
     if (pod && data.attempt < pod.attempt) return [];
     if (pod && data.attempt > pod.attempt) {
-      this.curveCut(data.agent, (data.env_steps[0] ?? 0) - 1);
+      if (data.env_steps.length) this.curveCut(data.agent, data.env_steps[0] - 1);
       pod.attempt = data.attempt;
       changed.push("curves");
     }
     if (!this.curves.has(data.agent)) {
+      if (!data.env_steps.length) return [];
       this.curves.set(data.agent, { env_steps: [], seconds: [], episodic_return: [] });
       changed.push("curves");
     }
@@ -135,6 +136,10 @@ export class Store {
       changed.push("pods", "tournament");
     }
     thin(curve);
+    if (data.kept_env_steps !== undefined) {
+      this.curveCut(data.agent, data.kept_env_steps);
+      changed.push("curves");
+    }
     return changed;
   }
 

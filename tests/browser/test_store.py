@@ -1,9 +1,14 @@
 """What the page makes of the socket's messages, run by the browser's own engine."""
 
+import copy
+import json
+from random import Random
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page
+
+from benchmarks.viewers.store import Store
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
@@ -41,17 +46,19 @@ def points(attempt: int, *steps: int) -> dict[str, Any]:
     return {"type": "curve", "data": {"agent": "1", "pod": "7", "attempt": attempt, "sent_at": 1.0, **curve(*steps)}}
 
 
+SNAPSHOT: dict[str, Any] = {
+    "tournament": {"env_steps": 300, "env_steps_per_second": 0, "best_agent": None, "sparkline": [], "pods": {}},
+    "leaderboard": {"items": []},
+    "pods": {"items": [pod()]},
+    "events": {"items": [{"id": "1", "text": "started"}]},
+    "curves": {"1": curve(100, 200, 300)},
+}
+
+
 @pytest.fixture
 def apply(page: Page) -> Any:
     page.goto("/")
-    snapshot = {
-        "tournament": {"env_steps": 300, "env_steps_per_second": 0, "best_agent": None, "sparkline": [], "pods": {}},
-        "leaderboard": {"items": []},
-        "pods": {"items": [pod()]},
-        "events": {"items": [{"id": "1", "text": "started"}]},
-        "curves": {"1": curve(100, 200, 300)},
-    }
-    return lambda *messages: page.evaluate(APPLY, [snapshot, list(messages)])
+    return lambda *messages: page.evaluate(APPLY, [SNAPSHOT, list(messages)])
 
 
 def test_new_points_are_appended_once(apply: Any) -> None:
@@ -95,3 +102,39 @@ def test_a_new_champion_shows_in_the_head_at_once(apply: Any) -> None:
 def test_pods_are_counted_by_their_state(apply: Any) -> None:
     state = apply({"type": "pod", "data": pod(status="FINISHED")})
     assert state["tournament"]["pods"] == {"QUEUED": 0, "RUNNING": 0, "FINISHED": 1, "FAILED": 0, "STOPPED": 0}
+
+
+def messages(random: Random, count: int) -> list[dict[str, Any]]:
+    """A pod that reports, is lost, goes back to its saved state and goes on, among others that come and end."""
+    attempt, env_steps, said = 1, 300, []
+    for number in range(count):
+        match random.choice(["points", "points", "points", "lost", "pod", "event", "board"]):
+            case "points":
+                steps = [env_steps := env_steps + random.randint(1, 90) for _ in range(random.randint(0, 3))]
+                said.append(points(attempt, *steps))
+            case "lost":
+                kept, attempt = env_steps - random.randint(0, 200), attempt + random.randint(0, 1)
+                said.append(points(attempt))
+                said[-1]["data"]["kept_env_steps"] = env_steps = max(0, kept)
+            case "pod":
+                said.append({"type": "pod", "data": pod(attempt, random.choice(["RUNNING", "QUEUED"]), env_steps)})
+            case "event":
+                said.append({"type": "event", "data": {"id": str(random.randint(1, 9)), "text": "happened"}})
+            case "board":
+                item = {"agent": str(number), "name": "a", "score": number, "score_low": 0, "score_high": 9, "rank": 1}
+                said.append({"type": "leaderboard", "data": {"items": [item], "count": 1}})
+    return said
+
+
+def test_the_twin_of_the_store_that_benchmarks_use_knows_the_same(page: Page) -> None:
+    page.goto("/")
+    for seed in range(20):
+        said = messages(Random(seed), 60)
+        twin = Store()
+        twin.apply("snapshot", copy.deepcopy(SNAPSHOT))
+        for message in copy.deepcopy(said):
+            twin.apply(message["type"], message["data"])
+        found = page.evaluate(APPLY, [SNAPSHOT, said])
+        expected = {**vars(twin), "pods": [*twin.pods.values()]}
+        for part in ("tournament", "curves", "events", "pods"):
+            assert json.loads(json.dumps(expected[part])) == found[part], f"seed {seed}"

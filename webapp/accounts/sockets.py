@@ -3,7 +3,6 @@
 from collections.abc import MutableMapping
 from typing import Any
 
-from channels.db import database_sync_to_async
 from django.contrib.auth.models import User
 
 from webapp.accounts.access import Actor, actor_of
@@ -11,7 +10,7 @@ from webapp.accounts.services import TokenRefusedError, api_token_check
 from webapp.security import may_connect
 
 
-async def actor_from_scope(scope: MutableMapping[str, Any]) -> Actor | None:
+def actor_from_scope(scope: MutableMapping[str, Any]) -> Actor | None:
     """Whose a socket is: by bearer token where no Origin is sent, else by session if the Origin is ours.
 
     None for everybody else. Needs channels' AuthMiddlewareStack around the consumer for the session's user. Looked
@@ -21,16 +20,13 @@ async def actor_from_scope(scope: MutableMapping[str, Any]) -> Actor | None:
     if not may_connect(headers):
         return None
     if b"origin" not in headers:
-        token = headers[b"authorization"].decode("latin1").partition(" ")[2].strip()
-        found: Actor | None = await database_sync_to_async(_actor_of_token)(token)
-        return found
+        return _actor_of_token(headers[b"authorization"].decode("latin1").partition(" ")[2].strip())
     session_user, session = scope.get("user"), scope.get("session")
     if session_user is None or not session_user.is_authenticated:
         return None
-    if session is not None and not await database_sync_to_async(session.exists)(session.session_key):
+    if session is not None and not session.exists(session.session_key):
         return None
-    actor: Actor | None = await database_sync_to_async(_actor_of_user)(session_user.pk)
-    return actor
+    return _actor_of_user(session_user.pk)
 
 
 def _actor_of_token(text: str) -> Actor | None:

@@ -1,4 +1,4 @@
-"""What a viewer has not been told yet: messages numbered by revision, possibly late, twice or never."""
+"""What viewers have not been told yet: messages numbered by revision, possibly late, twice or never."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 Message = dict[str, Any]
 
 MAX_MESSAGES = 2000
-"""Messages that wait for one viewer; beyond it a snapshot says it all in less."""
+"""Messages that wait for a window's end; beyond it a snapshot says it all in less."""
 
-PATIENCE = 2
-"""Windows that a missing message is waited for."""
+PATIENCE = 10
+"""Windows that a missing message is waited for: workers send theirs in rounds of their own."""
 
-CURVE_LABELS = frozenset({"agent", "pod", "attempt", "sent_at", "env_steps_per_second"})
+CURVE_LABELS = frozenset({"agent", "pod", "attempt", "sent_at", "env_steps_per_second", "kept_env_steps"})
 """What of a curve message is no column."""
 
 
@@ -118,9 +118,7 @@ def merged(messages: list[Message]) -> Changes:
                 keys.append(key)
         else:
             changes.kinds.add(kind)
-    newest = {agent: max(attempt for other, attempt in curves if other == agent) for agent, _ in curves}
-    # Points of an attempt that another has replaced are void.
-    changes.curves = [curves_joined(parts) for (agent, attempt), parts in curves.items() if attempt == newest[agent]]
+    changes.curves = [curves_joined(parts) for parts in curves.values()]
     return changes
 
 

@@ -3,6 +3,7 @@
 Called with the tournament's and the pod's rows locked; whoever locked the tournament writes what changed of it.
 """
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -207,9 +208,17 @@ def requeue(tournament: Tournament, pod: Pod) -> None:
     pod.save()
     # What was trained beyond the state is trained again.
     CurvePoint.objects.filter(agent_id=pod.agent_id, env_steps__gt=pod.state_env_steps).delete()
+    events.publish(tournament.pk, "curve", pod.agent_id, _cut(pod))
     events.publish(tournament.pk, "pod", pod.pk)
     if tournament.status == Tournament.Status.RUNNING:
         dispatch.ring(pod.device_kind)
+
+
+def _cut(pod: Pod) -> dict[str, Any]:
+    """A curve message without points, of which viewers keep those up to the saved state only."""
+    labels = {"agent": str(pod.agent_id), "pod": str(pod.pk), "attempt": pod.attempt, "sent_at": time.time()}
+    columns: dict[str, list[Any]] = {"env_steps": [], "seconds": [], "episodic_return": []}
+    return {**labels, "env_steps_per_second": 0.0, "kept_env_steps": pod.state_env_steps, **columns}
 
 
 def stop_queued(tournament: Tournament, pod: Pod, reason: str) -> None:

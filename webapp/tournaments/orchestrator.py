@@ -222,7 +222,7 @@ def _finite(point: Progress) -> Progress:
 
 
 def _curve_message(pod_id: int, agent_id: int, attempt: int, points: list[Progress]) -> dict[str, Any]:
-    """New points as columns, with the time at which the newest left its pod."""
+    """New points as columns, with the time at which the newest left its pod; seconds as exact as in a snapshot."""
     names = sorted({name for point in points for name in point.losses})
     return {
         "agent": str(agent_id),
@@ -231,7 +231,7 @@ def _curve_message(pod_id: int, agent_id: int, attempt: int, points: list[Progre
         "sent_at": points[-1].sent_at,
         "env_steps_per_second": points[-1].env_steps_per_second,
         "env_steps": [point.env_steps for point in points],
-        "seconds": [point.seconds for point in points],
+        "seconds": [round(point.seconds, 3) for point in points],
         "episodic_return": [point.episodic_return for point in points],
         **{name: [point.losses.get(name) for point in points] for name in names},
     }

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.contrib.auth.models import AnonymousUser, User
 
 from tests.webapp import people
@@ -19,7 +18,7 @@ def scope(user: object = None, **headers: str) -> dict[str, Any]:
 
 
 def found(**arguments: Any) -> User | None:
-    actor = async_to_sync(actor_from_scope)(scope(**arguments))
+    actor = actor_from_scope(scope(**arguments))
     return actor and actor.user
 
 

@@ -108,6 +108,8 @@ def test_a_key_is_read_once_and_curves_of_one_attempt_become_one() -> None:
     assert second["agent"] == "b"
 
 
-def test_points_of_a_replaced_attempt_are_left_out() -> None:
-    changes = merged([curve(1, "a", 1, [5]), curve(2, "a", 2, [3]), curve(3, "a", 1, [6])])
-    assert [(one["attempt"], one["env_steps"]) for one in changes.curves] == [(2, [3])]
+def test_points_of_a_replaced_attempt_come_before_those_that_go_on_from_its_state() -> None:
+    cut = curve(3, "a", 1, [], kept_env_steps=5, episodic_return=[])
+    changes = merged([curve(1, "a", 1, [5]), curve(2, "a", 1, [6]), cut, curve(4, "a", 2, [7])])
+    assert [(one["attempt"], one["env_steps"]) for one in changes.curves] == [(1, [5, 6]), (2, [7])]
+    assert [one.get("kept_env_steps") for one in changes.curves] == [5, None]

@@ -18,7 +18,7 @@ from tests.webapp.tournaments import making
 from tests.webapp.tournaments.sockets import Socket
 from webapp.accounts.services import api_token_create, api_token_revoke
 from webapp.asgi import application
-from webapp.tournaments import artefacts, consumers, ensembles, events, orchestrator, services
+from webapp.tournaments import artefacts, ensembles, events, feed, orchestrator, services
 from webapp.tournaments.artefacts import MadeFile
 from webapp.tournaments.models import Tournament
 
@@ -167,7 +167,7 @@ async def test_a_missing_message_brings_a_snapshot() -> None:
 
 async def test_a_change_that_no_message_told_is_found_by_looking(monkeypatch: pytest.MonkeyPatch) -> None:
     """As after a restart of the broker, which has forgotten the group."""
-    monkeypatch.setattr(consumers, "CHECK_INTERVAL", 0.3)
+    monkeypatch.setattr(feed, "CHECK_INTERVAL", 0.3)
     tournament = await run(making.tournament)
     async with watching(tournament) as (socket, _):
         layer = get_channel_layer()
@@ -191,7 +191,7 @@ async def test_a_deleted_tournament_says_so_and_closes() -> None:
 
 
 async def test_a_lost_broker_closes_the_socket_for_another_try(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consumers, "CHECK_INTERVAL", 0.2)
+    monkeypatch.setattr(feed, "CHECK_INTERVAL", 0.2)
     tournament = await run(making.tournament)
     async with watching(tournament) as (socket, _):
         layer = get_channel_layer()
@@ -244,7 +244,7 @@ async def test_a_foreign_origin_is_refused_even_with_a_cookie(origin: str) -> No
 async def test_a_browser_with_session_and_own_origin_may_watch_until_it_signs_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(consumers, "CHECK_INTERVAL", 0.2)
+    monkeypatch.setattr(feed, "CHECK_INTERVAL", 0.2)
     tournament = await run(making.tournament)
     client = Client()
     await run(lambda: client.force_login(tournament.owner))
@@ -255,7 +255,7 @@ async def test_a_browser_with_session_and_own_origin_may_watch_until_it_signs_ou
 
 
 async def test_a_revoked_token_closes_the_socket(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consumers, "CHECK_INTERVAL", 0.2)
+    monkeypatch.setattr(feed, "CHECK_INTERVAL", 0.2)
     tournament = await run(making.tournament)
     async with watching(tournament) as (socket, _):
         await run(lambda: api_token_revoke(user=tournament.owner, token_id=tournament.owner.api_tokens.get().pk))

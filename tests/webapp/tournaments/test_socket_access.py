@@ -18,7 +18,7 @@ from webapp.accounts.people import person_deactivate, person_role_change
 from webapp.accounts.projects import member_remove
 from webapp.accounts.services import api_token_revoke
 from webapp.asgi import application
-from webapp.tournaments import consumers, sharing
+from webapp.tournaments import events, feed, sharing, socket_access
 from webapp.tournaments.models import ShareLink, Tournament
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 def _no_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """What closes a socket here is the message, not the look."""
-    monkeypatch.setattr(consumers, "CHECK_INTERVAL", 600.0)
+    monkeypatch.setattr(feed, "CHECK_INTERVAL", 600.0)
 
 
 def guest() -> tuple[Tournament, User, Client]:
@@ -43,12 +43,12 @@ def unshare(tournament: Tournament, vera: User) -> None:
 
 
 LOSSES: dict[str, tuple[Callable[[Tournament, User], Any], int]] = {
-    "closed account": (lambda tournament, vera: person_deactivate(user_id=vera.pk), consumers.STRANGER),
+    "closed account": (lambda tournament, vera: person_deactivate(user_id=vera.pk), socket_access.STRANGER),
     "left project": (
         lambda tournament, vera: member_remove(project_id=Project.objects.get().pk, name="vera"),
-        consumers.HIDDEN,
+        socket_access.HIDDEN,
     ),
-    "made private": (unshare, consumers.HIDDEN),
+    "made private": (unshare, socket_access.HIDDEN),
 }
 
 
@@ -72,7 +72,7 @@ async def test_signing_out_closes_at_once_and_only_that_person_s_sockets() -> No
         await said(socket)
         await said(other)
         await run(browser.post, "/sign-out/", headers={"host": "localhost"})
-        assert await socket.close_code() == consumers.STRANGER
+        assert await socket.close_code() == socket_access.STRANGER
         await run(owner.post, f"/api/tournaments/{tournament.pk}/pause", headers={"host": "localhost"})
         assert (await said(other))["type"] in ("status", "event", "pod")
 
@@ -84,7 +84,7 @@ async def test_revoking_a_token_closes_its_socket() -> None:
         await said(socket)
         token = await run(ApiToken.objects.get)
         await run(api_token_revoke, user=vera, token_id=token.pk)
-        assert await socket.close_code() == consumers.STRANGER
+        assert await socket.close_code() == socket_access.STRANGER
 
 
 async def test_a_changed_role_that_takes_no_sight_closes_nothing() -> None:
@@ -93,7 +93,7 @@ async def test_a_changed_role_that_takes_no_sight_closes_nothing() -> None:
         await said(socket)
         await run(person_role_change, user_id=vera.pk, role=Role.VIEWER)
         await run(Tournament.objects.filter(pk=tournament.pk).update, name="renamed")
-        await run(consumers.events.publish, tournament.pk, "status")
+        await run(events.publish, tournament.pk, "status")
         assert (await said(socket))["data"]["name"] == "renamed"
 
 
@@ -101,7 +101,7 @@ async def test_what_one_may_not_see_is_not_there() -> None:
     tournament, _, _ = await run(guest)
     stranger = await run(lambda: people.browser_of(people.person("stranger", Role.RUNNER)))
     async with opened(tournament.pk, browser_headers(stranger)) as socket:
-        assert await socket.close_code() == consumers.MISSING
+        assert await socket.close_code() == socket_access.MISSING
 
 
 @asynccontextmanager
@@ -130,13 +130,13 @@ async def test_a_share_link_s_socket_shows_its_tournament_until_the_link_is_revo
         assert (await said(socket))["data"]["tournament"]["id"] == str(tournament.pk)
         link = await run(ShareLink.objects.get)
         await run(sharing.link_revoke, tournament_id=tournament.pk, link_id=link.pk)
-        assert await socket.close_code() == consumers.HIDDEN
+        assert await socket.close_code() == socket_access.HIDDEN
 
 
 async def test_a_share_link_opens_no_other_tournament_s_socket() -> None:
     tournament, token = await run(linked)
     other = await run(making.tournament)
     async with shared(token, other.pk) as socket:
-        assert await socket.close_code() == consumers.MISSING
+        assert await socket.close_code() == socket_access.MISSING
     async with shared("guessed", tournament.pk) as socket:
-        assert await socket.close_code() == consumers.HIDDEN
+        assert await socket.close_code() == socket_access.HIDDEN
