@@ -23,6 +23,7 @@ COMMANDS = [
     "benchmarks.page_latency --limit 500",
     "benchmarks.page_load --interactive 2000 --update 16",
     "benchmarks.viewers --viewers 200 --pods 32 --rate 10 --seconds 60 --limit 500",
+    "benchmarks.lists --limit 300",
     "benchmarks.start_up --limit 300 --again-limit 10",
     f"{PEERS} to-target --env CartPole-v1 --peers sb3 sbx --least sb3=4 sbx=2 --seeds 3 --cap 60 --minutes 3 {OUT}",
     f"{PEERS} to-target --env Pendulum-v1 --peers sb3 --least sb3=4 --seeds 2 --cap 90 --minutes 2 {OUT}",

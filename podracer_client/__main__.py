@@ -14,6 +14,8 @@ from podracer_client.terminal import Lines, Screen, View
 
 FAILED, INTERRUPTED = 1, 130
 CONTROLS = ("start", "pause", "resume", "stop")
+EXPORTS = {"json": ".json", "csv": "-curves.csv", "tensorboard": "-tensorboard.zip"}
+"""How files of each format end, as Podracer names them."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -65,9 +67,11 @@ def _parser() -> argparse.ArgumentParser:
     which.add_argument("--champion", metavar="TOURNAMENT", help="the best agent of this tournament")
     download.add_argument("--format", choices=("safetensors", "onnx", "torchscript"), default="safetensors")
     download.add_argument("--out", type=Path, help="else the name that Podracer gives it")
-    export = add("export", _export, "A whole tournament as one JSON file.")
+    export = add("export", _export, "A whole tournament as one file.")
     export.add_argument("tournament", metavar="TOURNAMENT")
-    export.add_argument("--out", type=Path)
+    about = "all there is, every point of every curve, or a zip of event files for TensorBoard"
+    export.add_argument("--format", choices=EXPORTS, default="json", help=about)
+    export.add_argument("--out", type=Path, help="else the name that Podracer gives it")
     return parser
 
 
@@ -138,7 +142,8 @@ def _download(client: Client, options: argparse.Namespace) -> None:
 
 
 def _export(client: Client, options: argparse.Namespace) -> None:
-    print(client.export_tournament(options.tournament, options.out or f"tournament-{options.tournament}.json"))
+    out = options.out or f"tournament-{options.tournament}{EXPORTS[options.format]}"
+    print(client.export_tournament(options.tournament, out, options.format))
 
 
 if __name__ == "__main__":

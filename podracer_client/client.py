@@ -113,9 +113,17 @@ class Client:
         """What happens, live: a snapshot first, again after a lost connection. Ends when the tournament is deleted."""
         return live.messages(self.url, self.token, _id(tournament_id))
 
-    def export_tournament(self, tournament_id: str, path: str | Path) -> Path:
-        """Specification, agents, lineage, scores, complete curves and events as one JSON file."""
-        return self._http.download(f"/tournaments/{_id(tournament_id)}/export", Path(path))
+    def export_tournament(
+        self, tournament_id: str, path: str | Path, export_format: Literal["json", "csv", "tensorboard"] = "json"
+    ) -> Path:
+        """All of it as one file.
+
+        json: specification, agents, lineage, scores, complete curves and events; csv: every point of every curve;
+        tensorboard: a zip of event files, a run for each agent
+        """
+        part = "curves" if export_format == "csv" else "export"
+        address = f"/tournaments/{_id(tournament_id)}/{part}?{urlencode({'format': export_format})}"
+        return self._http.download(address, Path(path))
 
     # Agents
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
-from podracer_core.commands import ensemble, envs, evaluate, export, play, tournament, train
+from podracer_core.commands import ensemble, envs, evaluate, export, play, tensorboard, tournament, train
 from podracer_core.commands.common import BAD_INPUT, FAILED, CommandError
 from podracer_core.errors import EnvironmentCrashedError, PodracerError, RenderError
 
@@ -20,6 +20,7 @@ COMMANDS = {
     "export": (export, "write an agent for another runtime"),
     "ensemble": (ensemble, "make several agents one"),
     "tournament": (tournament, "run a whole tournament on this machine's cores, no server"),
+    "tensorboard": (tensorboard, "write a tournament's curves for TensorBoard"),
     "envs": (envs, "list the environments of the catalogue"),
 }
 

@@ -75,7 +75,9 @@ async function ask() {
   const now = wish();
   const told = items.filter((item) => watches(now, item.tournament, item.mine)).slice(0, MOST);
   for (const item of told.reverse()) {
-    show(`${item.tournament_name} ${TITLES[item.kind]}`, item.text, `podracer-${item.id}`, `/tournaments/${item.tournament}/`);
+    const [title, path] = item.tournament ? [`${item.tournament_name} ${TITLES[item.kind]}`, `/tournaments/${item.tournament}/`]
+      : ["Storage is nearly full", "/storage/"];
+    show(title, item.text, `podracer-${item.id}`, path);
   }
   forget(now, items.filter((item) => item.kind !== "trouble"));
 }

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -110,6 +111,12 @@ def test_the_command_line_submits_watches_and_fetches(
     assert podracer_core.load_agent(capfd.readouterr().out.strip()).env_id == "CartPole-v1"
     assert main(["export", identity]) == 0
     assert json.loads(Path(f"tournament-{identity}.json").read_text())["tournament"]["id"] == identity
+    assert main(["export", identity, "--format", "tensorboard"]) == 0
+    with zipfile.ZipFile(f"tournament-{identity}-tensorboard.zip") as archive:
+        (name,) = archive.namelist()
+    assert name.startswith(f"tournament-{identity}/board/1-")
+    assert main(["export", identity, "--format", "csv", "--out", "points.csv"]) == 0
+    assert Path("points.csv").read_text().startswith("agent,name,env_steps,")
     assert main(["list"]) == 0
     assert identity in capfd.readouterr().out
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import podracer_core
+from podracer_core.__main__ import main
 from podracer_core.commands.tournament import summary
 from podracer_core.local.display import picture
 from podracer_core.local.home import Home, HomeError
@@ -21,6 +22,7 @@ from podracer_core.playing import play_episodes
 from podracer_core.spec import TournamentSpec
 from podracer_core.spec_parse import spec_parse
 from podracer_core.tournament.leaderboard import ranked
+from tests.event_files import read
 from tests.stack import wait_for
 
 REPOSITORY = Path(podracer_core.__file__).parents[1]
@@ -103,6 +105,26 @@ def test_everything_is_read_back_from_its_folder(finished: LocalTournament) -> N
         steps = [point[0] for point in again.curve(agent.index)]
         assert steps == sorted(set(steps))
         assert steps[-1] == agent.env_steps
+
+
+def test_its_curves_are_written_for_tensorboard(
+    finished: LocalTournament, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command, out = ["tensorboard", str(finished.home.folder), "--out", str(tmp_path / "runs")], tmp_path / "runs"
+    assert main(command) == 0
+    assert "4 runs" in capsys.readouterr().out
+    best = finished.agents[finished.record.leaderboard[0].agent]
+    (file,) = (out / "board" / f"1-{best.name}").iterdir()
+    run = read(file.read_bytes())
+    curve = [(best.base_env_steps + steps, value) for steps, _, value, _ in finished.home.curve(best.index)]
+    shown = [(step, pytest.approx(value)) for _, step, value in run.scalars["training/episodic_return"]]
+    assert shown == [point for point in curve if point[1] is not None]
+    assert run.scalars["evaluation/score"][0][1:] == (best.base_env_steps + best.env_steps, pytest.approx(best.score))
+    assert run.hparams["learning_rate"] == best.hyperparameters["learning_rate"]
+    assert main(command) == 2
+    assert "is not an empty folder" in capsys.readouterr().err
+    assert main(["tensorboard", str(tmp_path), "--out", str(tmp_path / "other")]) == 2
+    assert "is not the folder of a tournament" in capsys.readouterr().err
 
 
 def test_a_finished_tournament_stays_as_it_is(finished: LocalTournament) -> None:

@@ -1,20 +1,24 @@
-"""The web process stays light: no torch, whatever it is asked for, and little memory."""
+"""The web process stays light: no torch, whatever it is asked for, and little memory, whatever it sends."""
 
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from django.conf import settings
+from django.core.files.storage import default_storage
 
 from tests.stack import REPOSITORY, free_port, wait_for
 from tests.webapp.tournaments import making
 from webapp.accounts.services import owner_ensure
+from webapp.tournaments.models import Agent
 
 MAX_MIB = 200
+LARGE = 200 * 2**20
 
 
 @pytest.fixture
@@ -37,14 +41,26 @@ def web(service_environment: dict[str, str]) -> Iterator[tuple[str, psutil.Proce
     wait_for(answers, 30, "the web process answering")
     yield url, psutil.Process(process.pid)
     process.terminate()
-    process.communicate(timeout=20)
+    _, said = process.communicate(timeout=20)
+    assert "Warning" not in said.decode()
 
 
-def test_torch_is_not_loaded_and_memory_stays_small(web: tuple[str, psutil.Process]) -> None:
-    url, process = web
+@pytest.fixture
+def token(transactional_db: None) -> str:
+    """The owner's."""
     token_file = Path(settings.PODRACER_HOME) / "owner-token"
-    owner = owner_ensure(token_file)
-    tournament = making.tournament(owner=owner)
+    owner_ensure(token_file)
+    return token_file.read_text().strip()
+
+
+def asked(url: str, token: str, method: str = "GET") -> Any:
+    request = urllib.request.Request(url, method=method, headers={"Authorization": f"Bearer {token}"})
+    return urllib.request.urlopen(request, timeout=20)
+
+
+def test_torch_is_not_loaded_and_memory_stays_small(web: tuple[str, psutil.Process], token: str) -> None:
+    url, process = web
+    tournament = making.tournament()
     claimed = making.claim()
     making.finish(claimed)
     pages = [
@@ -61,11 +77,9 @@ def test_torch_is_not_loaded_and_memory_stays_small(web: tuple[str, psutil.Proce
         f"/api/agents/{claimed.agent_id}/curve",
         "/metrics",
     ]
-    token = token_file.read_text().strip()
     for _ in range(5):
         for page in pages:
-            request = urllib.request.Request(url + page, headers={"Authorization": f"Bearer {token}"})
-            with urllib.request.urlopen(request, timeout=20) as answer:
+            with asked(url + page, token) as answer:
                 assert answer.status == 200, page
                 answer.read()
     loaded = Path(f"/proc/{process.pid}/maps").read_text()
@@ -74,3 +88,32 @@ def test_torch_is_not_loaded_and_memory_stays_small(web: tuple[str, psutil.Proce
     used = process.memory_info().rss / 2**20
     print(f"web process: {used:.0f} MiB")
     assert used <= MAX_MIB
+
+
+def test_a_large_file_is_sent_in_pieces_and_so_is_every_other(web: tuple[str, psutil.Process], token: str) -> None:
+    url, process = web
+    tournament = making.board(1.0, 2.0)
+    agent = Agent.objects.exclude(checkpoint_file="")[0]
+    with default_storage.open(agent.checkpoint_file, "r+b") as file:
+        file.truncate(LARGE)
+    Agent.objects.filter(pk=agent.pk).update(checkpoint_size=LARGE)
+    for path in (
+        "/static/podracer.css",
+        "/static/vendor/plotly.min.js",
+        f"/api/tournaments/{tournament.pk}/export",
+        f"/api/tournaments/{tournament.pk}/export?format=tensorboard",
+        f"/api/tournaments/{tournament.pk}/curves?format=csv",
+        "/audit.csv",
+    ):
+        with asked(url + path, token) as answer:
+            assert len(answer.read()) == int(answer.headers["Content-Length"]) > 0, path
+    with asked(f"{url}/static/podracer.css", token, "HEAD") as answer:
+        assert answer.read() == b""
+    before = most = process.memory_info().rss
+    with asked(f"{url}/api/agents/{agent.pk}/checkpoint", token) as answer:
+        received = 0
+        while piece := answer.read(2**22):
+            received += len(piece)
+            most = max(most, process.memory_info().rss)
+    assert received == LARGE
+    assert (most - before) / 2**20 < 20

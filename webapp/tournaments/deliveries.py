@@ -10,9 +10,8 @@ import time
 from collections.abc import Iterable
 from datetime import timedelta
 
-from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError, close_old_connections, connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F
 from django.db.models.functions import Now
 
 from webapp.accounts.access import Actor, actor_of
@@ -74,7 +73,7 @@ def run(stopping: threading.Event) -> None:
 
 
 def fan_out() -> int:
-    """Make the deliveries of new notices, to webhooks whose owners may see the tournament. Returns how many."""
+    """Make the deliveries of new notices, to webhooks whose owners may see what they are of. Returns how many."""
     with transaction.atomic():
         notices = list(Notice.objects.select_for_update(skip_locked=True).filter(told=False).order_by("pk")[:100])
         if not notices:
@@ -85,19 +84,20 @@ def fan_out() -> int:
 
 
 def _deliveries(notices: list[Notice]) -> Iterable[Delivery]:
-    tournaments = {notice.tournament_id for notice in notices}
-    seen: dict[int, set[int]] = {}
+    tournaments = {notice.tournament_id for notice in notices if notice.tournament_id}
+    seen: dict[int, set[int | None]] = {}
     for webhook in Webhook.objects.filter(disabled_at=None, owner__is_active=True).select_related("owner"):
         if webhook.owner_id not in seen:
-            seen[webhook.owner_id] = set(_seen(webhook.owner, tournaments))
+            seen[webhook.owner_id] = _seen(actor_of(webhook.owner), tournaments)
         for notice in notices:
             if notice.kind in webhook.kinds and notice.tournament_id in seen[webhook.owner_id]:
                 yield Delivery(webhook=webhook, notice=notice, due_at=Now())
 
 
-def _seen(owner: User, tournaments: set[int]) -> QuerySet[Tournament, int]:
-    found = Tournament.objects.filter(access.visible(actor_of(owner)), pk__in=tournaments)
-    return found.values_list("pk", flat=True)
+def _seen(actor: Actor, tournaments: set[int]) -> set[int | None]:
+    """Those of `tournaments` that `actor` may see; None where they hear of what all depend on."""
+    found = Tournament.objects.filter(access.visible(actor), pk__in=tournaments).values_list("pk", flat=True)
+    return {*found, *([None] if actor.sees_all else [])}
 
 
 # From deliveries to receivers
@@ -140,9 +140,12 @@ def _post(delivery: Delivery) -> Post | Answer:
 def _problem(delivery: Delivery, actor: Actor) -> str:
     if not delivery.webhook.owner.is_active:
         return "Not sent: the account is closed."
-    if delivery.notice and not access.sees(actor, delivery.notice.tournament_id):
-        return "Not sent: the tournament is not shared with you any more."
-    return ""
+    if delivery.notice is None:
+        return ""
+    tournament_id = delivery.notice.tournament_id
+    if tournament_id is None:
+        return "" if actor.sees_all else "Not sent: you are no admin any more."
+    return "" if access.sees(actor, tournament_id) else "Not sent: the tournament is not shared with you any more."
 
 
 def _write_down(delivery: Delivery, answer: Answer) -> None:

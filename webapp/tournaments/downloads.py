@@ -1,6 +1,5 @@
 """A stored file as an answer: its length, a strong ETag, one range, and no more than a chunk in memory."""
 
-import asyncio
 import re
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -13,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotModified, Stre
 from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header, parse_etags
 
-CHUNK = 256 * 1024
+from webapp.streaming import CHUNK, chunks_async
 
 
 def download(
@@ -54,11 +53,18 @@ def download(
 def download_text(
     request: HttpRequest, pieces: Iterable[str], *, filename: str, content_type: str
 ) -> StreamingHttpResponse:
-    """A text made on the way, as a file. It is whole before its first byte is sent: what fails, fails with a reason."""
+    """A text made on the way, as a file."""
+    return download_pieces(request, map(str.encode, pieces), filename=filename, content_type=content_type)
+
+
+def download_pieces(
+    request: HttpRequest, pieces: Iterable[bytes], *, filename: str, content_type: str
+) -> StreamingHttpResponse:
+    """A file made on the way. It is whole before its first byte is sent: what fails, fails with a reason."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is sent
     try:
         for piece in pieces:
-            file.write(piece.encode())
+            file.write(piece)
     except BaseException:
         file.close()
         raise
@@ -68,12 +74,14 @@ def download_text(
         "Content-Disposition": content_disposition_header(True, filename) or "attachment",
     }
     chunks = _chunked(request, lambda: file, range(size))
-    return StreamingHttpResponse(chunks, headers=headers, content_type=content_type)
+    response = StreamingHttpResponse(chunks, headers=headers, content_type=content_type)
+    # A viewer may be gone before the first chunk is asked for.
+    response._resource_closers.append(file.close)  # type: ignore[attr-defined]
+    return response
 
 
 def _chunked(request: HttpRequest, opened: Callable[[], Any], part: range) -> Iterator[bytes] | AsyncIterator[bytes]:
-    """An ASGI server would read a plain iterator whole before it sends the first byte."""
-    return _chunks_async(opened, part) if isinstance(request, ASGIRequest) else _chunks(opened, part)
+    return chunks_async(opened, part) if isinstance(request, ASGIRequest) else _chunks(opened, part)
 
 
 def _not_modified(request: HttpRequest, etag: str) -> bool:
@@ -100,23 +108,6 @@ def _chunks(opened: Callable[[], Any], part: range) -> Iterator[bytes]:
     with opened() as file:
         file.seek(part.start)
         left = len(part)
-        while left and (chunk := _read(file, left)):
+        while left and (chunk := file.read(min(CHUNK, left))):
             left -= len(chunk)
             yield chunk
-
-
-async def _chunks_async(opened: Callable[[], Any], part: range) -> AsyncIterator[bytes]:
-    file = await asyncio.to_thread(opened)
-    try:
-        await asyncio.to_thread(file.seek, part.start)
-        left = len(part)
-        while left and (chunk := await asyncio.to_thread(_read, file, left)):
-            left -= len(chunk)
-            yield chunk
-    finally:
-        await asyncio.to_thread(file.close)
-
-
-def _read(file: Any, left: int) -> bytes:
-    data: bytes = file.read(min(CHUNK, left))
-    return data

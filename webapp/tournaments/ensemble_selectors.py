@@ -39,7 +39,10 @@ def unfinished(rows: Sequence[Agent]) -> list[Item]:
 
 def on_the_board(items: list[Item], entries: Sequence[LeaderboardEntry], rows: Sequence[Agent]) -> list[Item]:
     """`items`, the leaderboard's agents, and among them the ensembles of `rows`. entries: of the items, and the next"""
-    listed = [_board_item(row, entries) for row in rows if row.score is not None]
+    done = [row for row in rows if row.score is not None]
+    following = {row.pk: _following(row, entries) for row in done}
+    below = Agent.objects.only("returns").in_bulk([agent for agent in following.values() if agent]) if done else {}
+    listed = [_board_item(row, below.get(following[row.pk] or 0)) for row in done]
     return placed(items, listed, lambda item: float(item["score"]))
 
 
@@ -48,7 +51,15 @@ def made(rows: Sequence[Agent]) -> int:
     return sum(row.score is not None for row in rows)
 
 
-def _board_item(agent: Agent, entries: Sequence[LeaderboardEntry]) -> Item:
+def _following(agent: Agent, entries: Sequence[LeaderboardEntry]) -> int | None:
+    """The agent that is listed next to an ensemble."""
+    assert agent.score is not None
+    below = (entry.agent_id for entry in entries if entry.agent.score is not None and entry.agent.score < agent.score)
+    return next(below, None)
+
+
+def _board_item(agent: Agent, below: Agent | None) -> Item:
+    """below: who is listed next"""
     members = lineage.members(agent)
     return {
         "rank": None,
@@ -62,7 +73,7 @@ def _board_item(agent: Agent, entries: Sequence[LeaderboardEntry]) -> Item:
         "score_low": agent.score_low,
         "score_high": agent.score_high,
         "episodes": len(agent.returns),
-        "beats_next": _beats_next(agent, entries),
+        "beats_next": None if below is None else _beats(agent, below, agent.tournament),
         "parents": [str(member.pk) for member in members],
         "parent_names": [member.name for member in members],
         "strategy": agent.strategy,
@@ -70,14 +81,6 @@ def _board_item(agent: Agent, entries: Sequence[LeaderboardEntry]) -> Item:
         "env_steps": agent.env_steps,
         "total_env_steps": agent.base_env_steps + agent.env_steps,
     }
-
-
-def _beats_next(agent: Agent, entries: Sequence[LeaderboardEntry]) -> float | None:
-    """How probable it is that the ensemble is better than the agent that is listed next."""
-    assert agent.score is not None
-    below = (entry.agent for entry in entries if entry.agent.score is not None and entry.agent.score < agent.score)
-    following = next(below, None)
-    return None if following is None else _beats(agent, following, agent.tournament)
 
 
 def _beats(first: Agent, second: Agent, tournament: Tournament) -> float:

@@ -484,7 +484,8 @@ class ShareLink(models.Model):
 
 
 class Notice(models.Model):
-    """That a tournament has ended or is in trouble, for everybody who may see it.
+    """That a tournament has ended or is in trouble, for everybody who may see it. Of no tournament it is of what all
+    depend on, and for admins.
 
     Ids follow the order of the commits, see notices.py: whoever asks for those after the last it knows misses none.
     cause: of trouble; told: whether its deliveries to webhooks were made
@@ -495,7 +496,7 @@ class Notice(models.Model):
         FAILED = "failed", "It failed"
         TROUBLE = "trouble", "It is in trouble"
 
-    tournament = models.ForeignKey(Tournament, models.CASCADE, related_name="notices")
+    tournament = models.ForeignKey(Tournament, models.CASCADE, null=True, related_name="notices")
     at = models.DateTimeField(auto_now_add=True)
     kind = models.CharField(max_length=8, choices=Kind.choices)
     cause = models.CharField(max_length=20, blank=True)

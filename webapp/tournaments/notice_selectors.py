@@ -1,7 +1,7 @@
 """Reads of notices and webhooks."""
 
 from django.contrib.auth.models import User
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, Q, Subquery
 
 from webapp.accounts.access import Actor
 from webapp.tournaments import access
@@ -10,21 +10,24 @@ from webapp.tournaments.selectors import Item
 
 
 def notice_list(actor: Actor, *, since: int = 0, limit: int, offset: int = 0) -> Item:
-    """Of tournaments that `actor` may see, with ids above `since`, the newest first."""
-    seen = Tournament.objects.filter(access.visible(actor)).values("pk")
-    rows = Notice.objects.filter(tournament__in=seen, pk__gt=since).select_related("tournament").order_by("-pk")
+    """Of what `actor` may see, with ids above `since`, the newest first."""
+    seen = Q(tournament__in=Tournament.objects.filter(access.visible(actor)).values("pk"))
+    if actor.sees_all:
+        seen |= Q(tournament=None)
+    rows = Notice.objects.filter(seen, pk__gt=since).select_related("tournament").order_by("-pk")
     return {"items": [_notice(row, actor) for row in rows[offset : offset + limit]], "count": rows.count()}
 
 
 def _notice(row: Notice, actor: Actor) -> Item:
+    tournament = row.tournament
     return {
         "id": str(row.pk),
         "at": row.at.isoformat(),
         "kind": row.kind,
         "text": row.text,
-        "tournament": str(row.tournament_id),
-        "tournament_name": row.tournament.name,
-        "mine": row.tournament.owner_id == (actor.user.pk if actor.user else None),
+        "tournament": str(tournament.pk) if tournament else None,
+        "tournament_name": tournament.name if tournament else None,
+        "mine": tournament is None or tournament.owner_id == (actor.user.pk if actor.user else None),
     }
 
 

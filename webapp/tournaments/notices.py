@@ -11,7 +11,7 @@ ORDER_KEY = 0x6E6F7469  # "noti"; any number that nobody else of this database l
 TROUBLE_FAILURES = 3
 """Pods that fail one after another before it is trouble."""
 
-PODS, WORKERS = "pods", "workers"
+PODS, WORKERS, DISK = "pods", "workers", "disk"
 """Causes of trouble."""
 
 _ENDINGS = {
@@ -41,7 +41,12 @@ def record_starvation(tournament: Tournament, reason: str) -> None:
     _record(tournament, Notice.Kind.TROUBLE, f"{tournament.name} is in trouble. {reason}", WORKERS)
 
 
-def _record(tournament: Tournament, kind: str, text: str, cause: str = "") -> None:
+def record_disk(text: str) -> None:
+    """Of the disk that every tournament writes to."""
+    _record(None, Notice.Kind.TROUBLE, text, DISK)
+
+
+def _record(tournament: Tournament | None, kind: str, text: str, cause: str = "") -> None:
     # Held until the commit, so that nobody sees a later id before an earlier one.
     rows.execute("SELECT pg_advisory_xact_lock(%s)", [ORDER_KEY])
     rows.insert(Notice(tournament=tournament, kind=kind, text=clock.storable(text), cause=cause))

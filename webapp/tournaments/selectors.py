@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, F, Func, IntegerField, Q, QuerySet, Sum
 from django.db.models.functions import Now
 
 from podracer_core.spec import StopSpec
 from podracer_core.tournament.stopping import Standing, budget_progress, target_progress
-from webapp.tournaments import clock, curve_statistics, curves, ensemble_selectors, population_curves
+from webapp.tournaments import clock, curve_statistics, curve_window, curves, ensemble_selectors, population_curves
 from webapp.tournaments.lineage import ancestry
 from webapp.tournaments.models import Agent, Event, LeaderboardEntry, Pod, PodLogLine, Tournament, Worker
 from webapp.tournaments.orchestrator import LEASE
@@ -79,7 +79,9 @@ def _tournaments(rows: list[Tournament]) -> list[Item]:
     sums = {total["tournament_id"]: total for total in _active_totals(ids)}
     best = {
         entry.tournament_id: entry.agent
-        for entry in LeaderboardEntry.objects.filter(tournament__in=ids, rank=1).select_related("agent")
+        for entry in LeaderboardEntry.objects.filter(tournament__in=ids, rank=1)
+        .select_related("agent")
+        .only("tournament_id", "agent__name", "agent__score", "agent__score_low", "agent__score_high")
     }
     now = clock.database_now()
     return [_tournament(row, sums.get(row.pk, {}), best.get(row.pk), now) for row in rows]
@@ -100,8 +102,8 @@ def _active_totals(ids: list[int]) -> Iterable[Any]:
 
 def _pod_counts(row: Tournament, sums: Item) -> dict[str, int]:
     """Its pods by state. sums: of those that have not ended"""
-    ended = {"FINISHED": row.pods_finished, "FAILED": row.pods_failed, "STOPPED": row.pods_stopped}
-    return {status: ended.get(status, sums.get(status, 0)) for status in Pod.Status.values}
+    active = {str(status): sums.get(status, 0) for status in Pod.ACTIVE}
+    return active | {"FINISHED": row.pods_finished, "FAILED": row.pods_failed, "STOPPED": row.pods_stopped}
 
 
 def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) -> Item:
@@ -172,13 +174,26 @@ def _seconds_left(row: Tournament, stop: StopSpec, standing: Standing, sums: Ite
 
 # Leaderboard, pods, events
 
+# Of an agent, whose returns and hyperparameters make its row many times as long.
+_OF_ENTRY = (
+    *("tournament_id", "rank", "rank_change", "beats_next", "agent__name", "agent__color", "agent__kind"),
+    *("agent__algorithm", "agent__score", "agent__score_low", "agent__score_high", "agent__strategy"),
+    *("agent__changes", "agent__env_steps", "agent__base_env_steps"),
+)
+_AROUND_POD = {
+    "began": F("tournament__started_at"),
+    **{f"agent_{name}": F(f"agent__{name}") for name in ("name", "strategy", "algorithm", "depth", "score")},
+    "agent_base": F("agent__base_env_steps"),
+}
+
 
 def leaderboard_list(tournament_id: int, *, limit: int = 1000, offset: int = 0) -> Page:
     """The leaderboard, best first, with ensembles among the agents, and what of these is not made yet."""
     entries = (
         LeaderboardEntry.objects.filter(tournament_id=tournament_id)
         .select_related("agent")
-        .prefetch_related("agent__parents")
+        .only(*_OF_ENTRY)
+        .annotate(episodes=Func("agent__returns", function="jsonb_array_length", output_field=IntegerField()))
         .order_by("rank")
     )
     ensembles = ensemble_selectors.ensembles_of(tournament_id)
@@ -186,7 +201,9 @@ def leaderboard_list(tournament_id: int, *, limit: int = 1000, offset: int = 0) 
     # Before what is asked for, at most all ensembles are listed beside the agents.
     first = max(0, offset - made)
     rows = list(entries[first : offset + limit + 1])
-    listed = ensemble_selectors.on_the_board([_entry(row) for row in rows], rows, ensembles)
+    parents = _parents([row.agent_id for row in rows])
+    items = [_entry(row, parents.get(row.agent_id, [])) for row in rows]
+    listed = ensemble_selectors.on_the_board(items, rows, ensembles)
     return {
         "items": listed[offset - first : offset - first + limit],
         "count": entries.count() + made,
@@ -194,9 +211,17 @@ def leaderboard_list(tournament_id: int, *, limit: int = 1000, offset: int = 0) 
     }
 
 
-def _entry(row: LeaderboardEntry) -> Item:
+def _parents(agent_ids: list[int]) -> dict[int, list[tuple[int, str]]]:
+    """Id and name of the parents of each agent that has any."""
+    found: dict[int, list[tuple[int, str]]] = {}
+    links = Agent.parents.through.objects.filter(from_agent__in=agent_ids).order_by("pk")
+    for child, parent, name in links.values_list("from_agent_id", "to_agent_id", "to_agent__name"):
+        found.setdefault(child, []).append((parent, name))
+    return found
+
+
+def _entry(row: Any, parents: list[tuple[int, str]]) -> Item:
     agent = row.agent
-    parents = list(agent.parents.all())
     return {
         "rank": row.rank,
         "rank_change": row.rank_change,
@@ -208,10 +233,10 @@ def _entry(row: LeaderboardEntry) -> Item:
         "score": agent.score,
         "score_low": agent.score_low,
         "score_high": agent.score_high,
-        "episodes": len(agent.returns),
+        "episodes": row.episodes,
         "beats_next": row.beats_next,
-        "parents": [str(parent.pk) for parent in parents],
-        "parent_names": [parent.name for parent in parents],
+        "parents": [str(parent) for parent, _ in parents],
+        "parent_names": [name for _, name in parents],
         "strategy": agent.strategy,
         "changes": agent.changes,
         "env_steps": agent.env_steps,
@@ -222,42 +247,42 @@ def _entry(row: LeaderboardEntry) -> Item:
 def pod_list(tournament_id: int, *, limit: int = 1000, offset: int = 0) -> Page:
     """The tournament's pods, the newest first."""
     # Each agent has one pod, and agents have an index in this order.
-    pods = _pods().filter(agent__tournament_id=tournament_id, agent__kind=Agent.Kind.AGENT).order_by("-agent__index")
-    rows = pods[offset : offset + limit]
+    pods = Pod.objects.filter(agent__tournament_id=tournament_id, agent__kind=Agent.Kind.AGENT)
+    rows = _around(pods).order_by("-agent__index")[offset : offset + limit]
     return {"items": [_pod(row) for row in rows], "count": _counted(tournament_id, "agents_created")}
 
 
 def pod_get(pod_id: int) -> Item | None:
-    row = _pods().filter(pk=pod_id).first()
+    row = _around(Pod.objects.filter(pk=pod_id)).first()
     return _pod(row) if row else None
 
 
-def _pods() -> QuerySet[Pod]:
-    return Pod.objects.select_related("agent", "tournament")
+def _around(pods: QuerySet[Pod]) -> QuerySet[Any]:
+    """`pods` with what their items tell of agent and tournament, whose rows are many times as long."""
+    return pods.annotate(**_AROUND_POD)
 
 
-def _pod(row: Pod) -> Item:
-    agent = row.agent
-    began = row.tournament.started_at
+def _pod(row: Any) -> Item:
+    began = row.began
     return {
         "id": str(row.pk),
-        "agent": str(agent.pk),
-        "agent_name": agent.name,
+        "agent": str(row.agent_id),
+        "agent_name": row.agent_name,
         "status": row.status,
         "attempt": row.attempt,
         "losses": row.losses,
         "worker": row.worker,
         "slot": row.slot,
         "device": row.device_kind,
-        "strategy": agent.strategy,
-        "algorithm": agent.algorithm,
+        "strategy": row.agent_strategy,
+        "algorithm": row.agent_algorithm,
         "env_steps": row.env_steps,
         "round_env_steps": row.env_steps_budget,
-        "base_env_steps": agent.base_env_steps,
-        "depth": agent.depth,
+        "base_env_steps": row.agent_base,
+        "depth": row.agent_depth,
         "env_steps_per_second": row.env_steps_per_second,
         "episodic_return": row.episodic_return,
-        "score": agent.score,
+        "score": row.agent_score,
         "start_seconds": (row.started_at - began).total_seconds() if row.started_at and began else None,
         "reason": row.reason,
         "seconds": row.seconds,
@@ -271,6 +296,7 @@ def _pod(row: Pod) -> Item:
 def event_list(tournament_id: int, *, limit: int = 100, offset: int = 0) -> Page:
     """What happened, the newest first."""
     events = Event.objects.filter(tournament_id=tournament_id).select_related("agent").order_by("-pk")
+    events = events.only("at", "kind", "text", "data", "pod_id", "agent__name")
     items = [event_item(row) for row in events[offset : offset + limit]]
     return {"items": items, "count": _counted(tournament_id, "events_recorded")}
 
@@ -448,12 +474,12 @@ def tournament_curves(
     low: float = -math.inf,
     high: float = math.inf,
     points: int = SNAPSHOT_POINTS,
-) -> dict[str, population_curves.Curve]:
+) -> dict[str, curve_window.Curve]:
     """The return curves of a tournament's agents where `axis` is from `low` to `high`, by agent id.
 
     Together about `points`; each keeps its extremes.
     """
-    return population_curves.window(population_curves.curves_read(tournament_id), axis, low, high, points)
+    return curve_window.window(population_curves.curves_read(tournament_id), axis, low, high, points)
 
 
 def tournament_curve_statistics(
@@ -469,7 +495,7 @@ def snapshot(tournament_id: int) -> Item:
     Its curves are those of the leaderboard, of pods that run and of the newest agents. Raises Tournament.DoesNotExist.
     """
     latest = population_curves.curves_read(tournament_id, newest=SNAPSHOT_AGENTS)
-    curves_now = population_curves.window(latest, "steps", -math.inf, math.inf, SNAPSHOT_POINTS)
+    curves_now = curve_window.window(latest, "steps", -math.inf, math.inf, SNAPSHOT_POINTS)
     return {**page(tournament_id), "curves": curves_now}
 
 

@@ -1,17 +1,26 @@
-"""Notices tournaments whose pods wait and nobody takes them. The scheduler looks every few seconds."""
+"""Notices tournaments whose pods wait and nobody takes them, and a disk that is nearly full.
+
+The scheduler looks every few seconds.
+"""
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 
+from django.db import transaction
 from django.db.models import Count, Max
 from django.db.models.functions import Now
 
-from webapp.tournaments import events, notices, orchestrator
+from podracer_core.tournament import sentences
+from webapp.tournaments import disk, events, notices, orchestrator
 from webapp.tournaments.models import Notice, Pod, Tournament, Worker
 
 EVERY_SECONDS = 10.0
 
 PATIENCE_SECONDS = 60.0
 """A worker that restarts is no trouble."""
+
+DISK_AGAIN = timedelta(days=1)
+"""A disk that stays nearly full is told of again after so long."""
 
 
 @dataclass
@@ -33,6 +42,7 @@ class Watch:
         for pk, since in self._since.items():
             if now - since >= PATIENCE_SECONDS:
                 _tell(pk, *starving[pk])
+        disk_look()
 
 
 def _starving() -> dict[int, tuple[str, int]]:
@@ -72,3 +82,18 @@ def _told(tournament: Tournament) -> bool:
     told = Notice.objects.filter(tournament=tournament, cause=notices.WORKERS)
     last = tournament.pods.aggregate(last=Max("claimed_at"))["last"]
     return (told.filter(at__gt=last) if last else told).exists()
+
+
+def disk_look() -> None:
+    """Tell of a disk that is nearly full, by the measure of the pages that warn of it."""
+    found = disk.disk_lately()
+    if found is None or not found.low:
+        return
+    if Notice.objects.filter(cause=notices.DISK, at__gt=Now() - DISK_AGAIN).exists():
+        return
+    free, total = sentences.size(found.free), sentences.size(found.total)
+    with transaction.atomic():
+        notices.record_disk(
+            f"The storage's disk is nearly full: {free} of {total} are free. Once it is full, pods fail. "
+            "The page Storage shows what takes the space; free some."
+        )

@@ -6,7 +6,7 @@ import html
 from typing import Any
 
 from webapp.tournaments import strict_json
-from webapp.tournaments.models import Delivery, Notice, Webhook
+from webapp.tournaments.models import Delivery, Tournament, Webhook
 
 TEST_TEXT = "This is a test from Podracer: notifications of your tournaments will arrive here."
 
@@ -18,18 +18,18 @@ def body_of(delivery: Delivery) -> bytes:
     if notice is None:
         data = {"event": "test", "at": delivery.created_at.isoformat(), "text": TEST_TEXT, "tournament": None}
     else:
-        url = f"{site.rstrip('/')}/tournaments/{notice.tournament_id}/"
+        of = notice.tournament
+        url = site.rstrip("/") + (f"/tournaments/{of.pk}/" if of else "/storage/")
         data = {
             "event": notice.kind,
             "at": notice.at.isoformat(),
             "text": f"{harmless(notice.text)} {url}",
-            "tournament": _tournament(notice, url),
+            "tournament": _tournament(of, url) if of else None,
         }
     return strict_json.dumps({"id": str(delivery.key), **data}).encode()
 
 
-def _tournament(notice: Notice, url: str) -> dict[str, Any]:
-    tournament = notice.tournament
+def _tournament(tournament: Tournament, url: str) -> dict[str, Any]:
     return {
         "id": str(tournament.pk),
         "name": tournament.name,

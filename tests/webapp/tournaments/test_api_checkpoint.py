@@ -12,7 +12,7 @@ from django.test import AsyncClient, Client
 
 from tests.webapp.tournaments import making
 from webapp.accounts.services import api_token_create
-from webapp.tournaments.downloads import CHUNK
+from webapp.streaming import CHUNK
 from webapp.tournaments.models import Agent
 
 CONTENT = os.urandom(2 * CHUNK + 12_345)

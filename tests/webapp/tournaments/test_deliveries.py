@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models.functions import Now
 
 from podracer_core.errors import SpecError
@@ -19,7 +20,7 @@ from tests.webapp import people
 from tests.webapp.tournaments import making
 from webapp.accounts.access import actor_of
 from webapp.accounts.models import Role
-from webapp.tournaments import deliveries, services, webhook_post, webhooks
+from webapp.tournaments import deliveries, notices, services, webhook_post, webhooks
 from webapp.tournaments.models import Delivery, Notice, Tournament, Webhook
 from webapp.tournaments.webhook_address import AddressError, Place, address_parse, check_written, place_of, resolve
 
@@ -109,6 +110,26 @@ def test_the_end_of_a_tournament_arrives_signed(receiver: Receiver) -> None:
     delivery = Delivery.objects.get()
     assert delivery.status == "DELIVERED"
     assert delivery.result.startswith("200 OK after")
+
+
+def test_trouble_with_the_disk_arrives_at_admins_alone(receiver: Receiver) -> None:
+    admin = people.person("vera", Role.ADMIN)
+    webhook(receiver.url, admin)
+    webhook("https://chat.example.org/", people.person("olga", Role.RUNNER))
+    with transaction.atomic():
+        notices.record_disk("The disk is nearly full.")
+    assert (deliveries.fan_out(), deliveries.deliver_due()) == (1, 1)
+    ((headers, body),) = receiver.got
+    data = json.loads(body)
+    assert (headers["X-Podracer-Event"], data["tournament"]) == ("trouble", None)
+    assert data["text"] == "The disk is nearly full. http://podracer.example.org/storage/"
+    with transaction.atomic():
+        notices.record_disk("It is nearly full.")
+    deliveries.fan_out()
+    people.person("vera", Role.VIEWER)
+    deliveries.deliver_due()
+    assert Delivery.objects.order_by("pk").last().result == "Not sent: you are no admin any more."  # type: ignore[union-attr]
+    assert len(receiver.got) == 1
 
 
 def test_only_the_events_that_were_chosen_are_sent() -> None:

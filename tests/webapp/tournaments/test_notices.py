@@ -2,9 +2,11 @@
 
 import json
 import threading
+from collections.abc import Callable
 
 import pytest
 from django.db import connection, transaction
+from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -12,13 +14,27 @@ from tests.stack import wait_for
 from tests.webapp import people
 from tests.webapp.tournaments import making
 from webapp.accounts.models import AuditEntry, Role
-from webapp.tournaments import notices, services
+from webapp.tournaments import disk, notices, services
 from webapp.tournaments.models import Notice, Tournament, Webhook
-from webapp.tournaments.troubles import EVERY_SECONDS, PATIENCE_SECONDS, Watch
+from webapp.tournaments.troubles import DISK_AGAIN, EVERY_SECONDS, PATIENCE_SECONDS, Watch
 
 pytestmark = pytest.mark.django_db
 
 URL = "https://chat.example.org/hooks/of-the-team"
+
+
+GB = 10**9
+
+
+@pytest.fixture(autouse=True)
+def disk_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Sets the gigabytes that are free on the disk, of 100."""
+
+    def free(gigabytes: int) -> None:
+        monkeypatch.setattr(disk, "disk_lately", lambda: disk.Disk(100 * GB, gigabytes * GB))
+
+    free(50)
+    return free
 
 
 def told() -> list[tuple[str, str]]:
@@ -87,6 +103,25 @@ def test_pods_that_will_be_taken_are_no_trouble(way: str) -> None:
     watch.sweep(0.0)
     watch.sweep(PATIENCE_SECONDS)
     assert told() == []
+
+
+def test_a_disk_that_is_nearly_full_is_told_to_admins_once_a_day(api: Client, disk_of: Callable[[int], None]) -> None:
+    Watch().sweep(0.0)
+    assert told() == []
+    disk_of(4)
+    for _ in range(2):
+        Watch().sweep(0.0)
+    ((kind, text),) = told()
+    assert kind == "trouble"
+    assert text.startswith("The storage's disk is nearly full: 4.0 GB of 100.0 GB are free.")
+    (item,) = api.get("/api/notices").json()["items"]
+    assert (item["tournament"], item["tournament_name"], item["mine"]) == (None, None, True)
+    assert 'href="/storage/"' in people.browser_of(making.user()).get("/notifications/").content.decode()
+    runner = people.browser_of(people.person("olga", Role.RUNNER))
+    assert runner.get("/api/notices").json() == {"items": [], "count": 0}
+    Notice.objects.update(at=Now() - DISK_AGAIN)
+    Watch().sweep(0.0)
+    assert len(told()) == 2
 
 
 @pytest.mark.django_db(transaction=True)

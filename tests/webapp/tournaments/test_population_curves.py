@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.webapp.tournaments import making
-from webapp.tournaments import population_curves, selectors
+from webapp.tournaments import curve_window, population_curves, selectors
+from webapp.tournaments.curve_window import FEWEST_POINTS
 from webapp.tournaments.models import Agent
-from webapp.tournaments.population_curves import FEWEST_POINTS, AgentCurve
+from webapp.tournaments.population_curves import AgentCurve
 
 RETURNS = st.lists(st.one_of(st.just(math.nan), st.floats(-1e6, 1e6)), min_size=1, max_size=300)
 
@@ -19,7 +20,7 @@ RETURNS = st.lists(st.one_of(st.just(math.nan), st.floats(-1e6, 1e6)), min_size=
 def agent_curve(returns: list[float], agent_id: int = 1, *, favoured: bool = False, base: int = 0) -> AgentCurve:
     """A point every 10 env steps, and every second."""
     points = np.array(
-        [(10 * (place + 1), place + 1.0, value) for place, value in enumerate(returns)], population_curves._POINT
+        [(10 * (place + 1), place + 1.0, value) for place, value in enumerate(returns)], population_curves.POINT
     )
     return AgentCurve(agent_id, f"a{agent_id}", 2, base, 5.0, 10 * len(returns), favoured, points)
 
@@ -36,7 +37,7 @@ def test_every_extreme_within_the_window_survives(
     high = low + width * 10 * len(returns)
     whole = agent_curve(returns)
     inside = [value for x, value in zip(whole.x("steps"), returns, strict=True) if low <= x <= high]
-    found = population_curves.window([whole], "steps", low, high, points).get("1")
+    found = curve_window.window([whole], "steps", low, high, points).get("1")
     if inside:
         assert found is not None
         drawn = [v for x, v in zip(found["env_steps"], found["episodic_return"], strict=True) if low <= x <= high]
@@ -53,7 +54,7 @@ def test_every_extreme_within_the_window_survives(
 
 @given(RETURNS)
 def test_an_unknown_value_between_two_known_ones_stays_a_gap(returns: list[float]) -> None:
-    found = population_curves.window([agent_curve(returns)], "steps", -math.inf, math.inf, 8)["1"]
+    found = curve_window.window([agent_curve(returns)], "steps", -math.inf, math.inf, 8)["1"]
     drawn = dict(zip(found["env_steps"], found["episodic_return"], strict=True))
     steps = list(drawn)
     for left, right in pairwise(steps):
@@ -68,7 +69,7 @@ def test_all_lines_together_keep_to_the_number_of_points(lengths: list[int], poi
         agent_curve([float(place % 7) for place in range(length)], agent_id, favoured=agent_id % 3 == 0)
         for agent_id, length in enumerate(lengths)
     ]
-    found = population_curves.window(curves, "steps", -math.inf, math.inf, points)
+    found = curve_window.window(curves, "steps", -math.inf, math.inf, points)
     assert len(found) == len(curves)
     # Ends of each line may come on top, and no line gets fewer than FEWEST_POINTS.
     assert sum(len(curve["env_steps"]) for curve in found.values()) <= points + (FEWEST_POINTS + 4) * len(curves)
@@ -79,14 +80,14 @@ def test_all_lines_together_keep_to_the_number_of_points(lengths: list[int], poi
 def test_a_neighbour_outside_does_not_hide_what_is_inside() -> None:
     returns = [99.0] + [float(place % 3) for place in range(100)]
     returns[5] = 9.0
-    drawn = population_curves.window([agent_curve(returns)], "steps", 20.0, 1010.0, 8)["1"]["episodic_return"]
+    drawn = curve_window.window([agent_curve(returns)], "steps", 20.0, 1010.0, 8)["1"]["episodic_return"]
     assert 9.0 in drawn
 
 
 def test_a_window_between_two_points_shows_the_line_that_crosses_it() -> None:
-    found = population_curves.window([agent_curve([1.0, 2.0, 3.0])], "steps", 12.0, 18.0, 100)["1"]
+    found = curve_window.window([agent_curve([1.0, 2.0, 3.0])], "steps", 12.0, 18.0, 100)["1"]
     assert found["env_steps"] == [10, 20]
-    assert population_curves.window([agent_curve([1.0, 2.0])], "steps", 21.0, 30.0, 100) == {}
+    assert curve_window.window([agent_curve([1.0, 2.0])], "steps", 21.0, 30.0, 100) == {}
 
 
 def test_x_counts_ancestors_the_start_and_the_generation() -> None:

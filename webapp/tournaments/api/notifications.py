@@ -19,14 +19,16 @@ class _Body(BaseModel):
 
 
 class NoticeOut(_Body):
-    """`kind`: ended, failed or trouble; `mine`: whether the tournament is yours."""
+    """`kind`: ended, failed or trouble; `mine`: whether the tournament is yours. Without a tournament it is of what all
+    depend on, the disk, and for admins.
+    """
 
     id: str
     at: str
     kind: str
     text: str
-    tournament: str
-    tournament_name: str
+    tournament: str | None
+    tournament_name: str | None
     mine: bool
 
 

@@ -1,6 +1,7 @@
 """Tournaments: created, controlled, read."""
 
 from collections.abc import Callable
+from typing import Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -11,11 +12,22 @@ from podracer_core.spec_parse import spec_parse_json, spec_parse_toml
 from webapp.accounts.access import request_actor, request_user
 from webapp.tournaments import access, exporting, schemas, selectors, services
 from webapp.tournaments.api import common
-from webapp.tournaments.downloads import download_text
+from webapp.tournaments.downloads import download_pieces, download_text
 from webapp.tournaments.schemas import Limit, Offset
+from webapp.tournaments.tensorboard import tournament_tensorboard
 
 router = Router()
 
+_EXPORTS = {
+    "responses": {
+        200: {
+            "content": {
+                "application/json": {"schema": {"type": "object"}},
+                "application/zip": {"schema": {"type": "string", "format": "binary"}},
+            }
+        }
+    }
+}
 _SPEC_BODY = {
     "requestBody": {
         "required": True,
@@ -72,12 +84,22 @@ def tournament(request: HttpRequest, tournament_id: str) -> HttpResponse:
 
 @router.get(
     "/tournaments/{tournament_id}/export",
+    response={404: schemas.Errors, 422: schemas.Errors},
     summary="The whole tournament as one file",
-    openapi_extra={"responses": {200: {"content": {"application/json": {"schema": {"type": "object"}}}}}},
+    openapi_extra=_EXPORTS,
 )
-def tournament_export(request: HttpRequest, tournament_id: str) -> HttpResponseBase:
-    """Specification, agents with their lineage, scores and complete curves, leaderboard and events."""
+def tournament_export(
+    request: HttpRequest, tournament_id: str, format: Literal["json", "tensorboard"] = "json"
+) -> HttpResponseBase:
+    """Specification, agents with their lineage, scores and complete curves, leaderboard and events.
+
+    ?format=tensorboard: a zip of event files, a run for each agent.
+    """
     number = common.tournament_id(tournament_id)
+    if format == "tensorboard":
+        filename = f"tournament-{number}-tensorboard.zip"
+        archive = tournament_tensorboard(number)
+        return download_pieces(request, archive, filename=filename, content_type="application/zip")
     pieces = exporting.tournament_json(number)
     return download_text(request, pieces, filename=f"tournament-{number}.json", content_type="application/json")
 

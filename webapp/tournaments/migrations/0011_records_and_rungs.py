@@ -46,7 +46,7 @@ RANK = f"""
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('tournaments', '0009_keeping'),
+        ('tournaments', '0010_notice_of_all'),
     ]
 
     operations = [

@@ -1,0 +1,1 @@
+"""What agents learned, as event files that TensorBoard reads. Needs neither TensorBoard nor protobuf, nor torch."""
