@@ -8,6 +8,14 @@ from django.conf import settings
 from django.db import connection
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+LONG = ("faults", "browser", "client", "workers")
+"""Folders whose files take long."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of several processes none shall be left alone with a long file at the end: those come first."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.path.parent.name not in LONG)
 
 
 def chromium_find() -> str | None:
