@@ -2,10 +2,13 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 
 import pytest
 from django.conf import settings
 from django.db import connection
+
+from tests.stack import Stack
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 LONG = ("faults", "browser", "client", "workers")
@@ -40,6 +43,13 @@ def chromium() -> str:
     path = chromium_find()
     assert path is not None, "tests that use this fixture carry the marker browser"
     return path
+
+
+@pytest.fixture(scope="session")
+def shared_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A whole Podracer for all modules whose tests stop what they start: to start one takes seconds."""
+    with Stack(tmp_path_factory.mktemp("shared") / "home", PODRACER_SLOTS="2") as running:
+        yield running
 
 
 @pytest.fixture
