@@ -10,10 +10,10 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Error, Page, async_playwright
 
 from tests.browser.chromium import LAUNCH_ARGUMENTS, chromium_path
-from tests.browser.conftest import WAIT_MS
 from tests.stack import Stack
 
 AT_ONCE = 4
+LONGEST_MS = 60_000
 WIDTHS = {1440: ("light", "dark"), 360: ("dark", "light")}
 """Each page is loaded at each width, in the first theme, and then switched to the second."""
 
@@ -70,7 +70,7 @@ class Visitors:
     async def page(self, who: str) -> Page:
         if who not in self._contexts:
             self._contexts[who] = await self.browser.new_context(base_url=self.stack.url, reduced_motion="reduce")
-            self._contexts[who].set_default_timeout(WAIT_MS)
+            self._contexts[who].set_default_timeout(LONGEST_MS)
             await self._contexts[who].add_init_script(SHIFTS)
         return await self._contexts[who].new_page()
 
