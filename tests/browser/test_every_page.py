@@ -20,7 +20,7 @@ from tests.browser.idle import IDLE, LITTLE, SHORT, idle_package
 from tests.browser.visiting import Visit, Visitors, visitors_to
 from tests.stack import Stack, wait_for
 
-pytestmark = [pytest.mark.browser, pytest.mark.pages, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.browser, pytest.mark.pages, pytest.mark.timeout(600)]
 
 INSIGHTS = (("tab", "Hyperparameters", "[data-insights]"), ("tab", "Slots", "[data-insights]"))
 DIALOGS = (("button", "Share", "dialog[open]"),)
