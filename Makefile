@@ -14,7 +14,7 @@ COMPILE := $(PYTHON) -m compileall -qq -j 0 $(VENV)/lib > /dev/null 2>&1 || true
 
 # Whole files go to each process, those that take long first (tests/conftest.py). Threads of torch that wait for each
 # other must not spin on a core that another process needs.
-IN_PARALLEL := -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+IN_PARALLEL := -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 PYTEST := OMP_WAIT_POLICY=passive $(PYTHON) -m pytest
 
 .PHONY: run worker test test-core lint format bench docs pages lock clean
