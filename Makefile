@@ -12,6 +12,11 @@ FIND_PYTHON := for name in python3 python3.13 python3.12 python3.11; do \
 PIP_OPTIONS := --quiet --disable-pip-version-check --no-compile
 COMPILE := $(PYTHON) -m compileall -qq -j 0 $(VENV)/lib > /dev/null 2>&1 || true
 
+# Whole files go to each process, those that take long first (tests/conftest.py). Threads of torch that wait for each
+# other must not spin on a core that another process needs.
+IN_PARALLEL := -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+PYTEST := OMP_WAIT_POLICY=passive $(PYTHON) -m pytest
+
 .PHONY: run worker test test-core lint format bench docs pages lock clean
 
 run: $(VENV)/.stamp ## The dashboard with a worker, on http://127.0.0.1:8000
@@ -21,10 +26,10 @@ worker: $(VENV)/.stamp ## A worker alone, for DATABASE_URL and REDIS_URL
 	@$(PYTHON) -m workers
 
 test: $(VENV)/.stamp-dev ## Every test, on a PostgreSQL and a Valkey of its own
-	@$(PYTHON) -m pytest $(ARGS)
+	@$(PYTEST) $(IN_PARALLEL) $(ARGS)
 
 test-core: $(VENV)/.stamp-dev ## The tests of podracer_core: no web, no database
-	@PODRACER_TESTS_HOME=none $(PYTHON) -m pytest tests/core $(ARGS)
+	@PODRACER_TESTS_HOME=none $(PYTEST) $(IN_PARALLEL) tests/core $(ARGS)
 
 pages: $(VENV)/.stamp-dev ## Every page in Chromium: axe, the console, layout shifts, phone width
 	@$(PYTHON) -m pytest -m pages tests/browser/test_every_page.py $(ARGS)

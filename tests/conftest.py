@@ -2,12 +2,23 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 
 import pytest
 from django.conf import settings
 from django.db import connection
 
+from tests.stack import Stack
+
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+LONG = ("faults", "browser", "client", "workers")
+"""Folders whose files take long."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of several processes none shall be left alone with a long file at the end: those come first."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.path.parent.name not in LONG)
 
 
 def chromium_find() -> str | None:
@@ -32,6 +43,13 @@ def chromium() -> str:
     path = chromium_find()
     assert path is not None, "tests that use this fixture carry the marker browser"
     return path
+
+
+@pytest.fixture(scope="session")
+def shared_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A whole Podracer for all modules whose tests stop what they start: to start one takes seconds."""
+    with Stack(tmp_path_factory.mktemp("shared") / "home", PODRACER_SLOTS="2") as running:
+        yield running
 
 
 @pytest.fixture

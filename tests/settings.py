@@ -1,7 +1,7 @@
 """webapp.settings over a home of its own, with a real PostgreSQL and a real Valkey in it.
 
 pytest-django reads the settings before it reads any conftest.py, so the services are started here. Programs
-that tests start inherit the URLs and start none.
+that tests start inherit the URLs and start none; the workers of pytest-xdist share them.
 """
 
 import atexit
@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from webapp.embedded.postgres import EmbeddedPostgres
 from webapp.embedded.registry import services_plan
@@ -32,9 +33,20 @@ def _services_start() -> None:
         atexit.register(valkey.stop)
 
 
-# Set in programs that a test starts, and to any value by `make test-core`, which needs no services.
-if "PODRACER_TESTS_HOME" not in os.environ:
+def _services_share(home: Path) -> None:
+    """A folder of `home` and a database of Valkey for one worker; for PostgreSQL, pytest-django sees to that."""
+    home.mkdir()
+    number = 1 + int(home.name.removeprefix("gw"))
+    url = urlsplit(os.environ["REDIS_URL"])._replace(path=f"/{number}").geturl()
+    os.environ.update(PODRACER_HOME=str(home), PODRACER_TESTS_HOME=str(home), REDIS_URL=url)
+
+
+# Set in programs that a test starts, and to `none` by `make test-core`, which needs no services.
+_home, _worker = os.environ.get("PODRACER_TESTS_HOME"), os.environ.get("PYTEST_XDIST_WORKER")
+if _home is None:
     _services_start()
+elif _worker and _home != "none" and Path(_home).name != _worker:
+    _services_share(Path(_home) / _worker)
 
 from webapp.settings import *  # noqa: E402, F403 - settings are their module's names
 

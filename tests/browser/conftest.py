@@ -7,8 +7,6 @@ would refuse that thread its database.
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
@@ -19,26 +17,13 @@ from tests.stack import REPOSITORY, Stack, wait_for
 WAIT_MS = 15_000
 
 
-@contextmanager
-def stack_of(folders: pytest.TempPathFactory) -> Iterator[Stack]:
-    home: Path = folders.mktemp("browser") / "home"
-    with Stack(home, PODRACER_SLOTS="2") as running:
-        yield running
-
-
-@pytest.fixture(scope="session")
-def shared_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with stack_of(tmp_path_factory) as running:
-        yield running
-
-
 @pytest.fixture(scope="module")
 def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """One for all modules, for a start takes seconds; a module with OWN_STACK = True changes what others rely on."""
+    """The shared one; a module with OWN_STACK = True changes what others rely on."""
     if not getattr(request.module, "OWN_STACK", False):
         yield request.getfixturevalue("shared_stack")
         return
-    with stack_of(tmp_path_factory) as running:
+    with Stack(tmp_path_factory.mktemp("browser") / "home", PODRACER_SLOTS="2") as running:
         yield running
 
 

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import until
+from tests.browser.idle import IDLE, LITTLE, idle_package
 from tests.stack import Stack, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
@@ -15,35 +16,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 MADE_MS = 90_000
 
 
-IDLE = """
-import time
-import gymnasium
-import numpy as np
-
-class Idle(gymnasium.Env):
-    observation_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32)
-    action_space = gymnasium.spaces.Discrete(2)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        return np.zeros(1, np.float32), {}
-
-    def step(self, action):
-        time.sleep(0.01)
-        return np.zeros(1, np.float32), 0.0, False, False, {}
-
-gymnasium.register("idle/Idle-v0", entry_point=Idle, max_episode_steps=100)
-"""
-"""Keeps a slot busy and leaves the machine to the tests."""
-
-
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     folder = tmp_path_factory.mktemp("artefacts")
-    (folder / "idle_env.py").write_text(IDLE)
-    with Stack(
-        folder / "home", PODRACER_SLOTS="1", PODRACER_ENVIRONMENTS="idle_env", PYTHONPATH=str(folder)
-    ) as running:
+    with Stack(folder / "home", PODRACER_SLOTS="1", **idle_package(folder)) as running:
         yield running
 
 
@@ -54,9 +30,8 @@ def agent(stack: Stack) -> Iterator[str]:
     identity = stack.tournament_start(**spec)
     stack.wait_for_status(identity, "FINISHED")
     champion = stack.api("GET", f"/tournaments/{identity}/leaderboard")["items"][0]["agent"]
-    ppo = {"name": "ppo", "search_space": {"num_steps": 8, "num_minibatches": 1}}
     busy = stack.tournament_start(
-        env_id="idle/Idle-v0", algorithms=[ppo], pool={"size": 1}, round={"env_steps": 10**9}, stop={"pods": 9}
+        env_id=IDLE, algorithms=[LITTLE], pool={"size": 1}, round={"env_steps": 10**9}, stop={"pods": 9}
     )
 
     def training() -> bool:

@@ -14,7 +14,6 @@ from tests.browser.conftest import sign_in_link, until
 from tests.stack import REPOSITORY, Stack, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
-OWN_STACK = True
 
 SOON = 10_000
 ROUND = 60_000

@@ -10,7 +10,6 @@ from tests.browser.conftest import sign_in_link
 from tests.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
-OWN_STACK = True
 
 
 def status(page: Page) -> Locator:

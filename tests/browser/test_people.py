@@ -9,7 +9,6 @@ from tests.browser.conftest import WAIT_MS, until
 from tests.stack import Stack
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
-OWN_STACK = True
 
 BUTTONS = ["Start", "Pause", "Resume", "Stop", "Share", "Rename", "Delete", "One pod more"]
 

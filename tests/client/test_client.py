@@ -5,7 +5,6 @@ import subprocess
 import sys
 import threading
 import zipfile
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -20,9 +19,8 @@ SPEC = {"name": "by a program", "env_id": "CartPole-v1", "round": {"env_steps": 
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with Stack(tmp_path_factory.mktemp("client") / "home", PODRACER_SLOTS="1") as running:
-        yield running
+def stack(shared_stack: Stack) -> Stack:
+    return shared_stack
 
 
 @pytest.fixture

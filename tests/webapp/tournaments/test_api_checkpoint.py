@@ -1,7 +1,7 @@
 """The download of a checkpoint: whole, in part, or not again."""
 
 import hashlib
-import os
+from random import Random
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from webapp.accounts.services import api_token_create
 from webapp.streaming import CHUNK
 from webapp.tournaments.models import Agent
 
-CONTENT = os.urandom(2 * CHUNK + 12_345)
+CONTENT = Random(1).randbytes(2 * CHUNK + 12_345)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 ETAG = f'"{SHA256}"'
 

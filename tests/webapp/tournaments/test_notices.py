@@ -147,7 +147,8 @@ def test_ids_follow_the_order_of_commits() -> None:
 def _somebody_waits() -> bool:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = %s AND NOT granted",
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = %s AND NOT granted"
+            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
             [notices.ORDER_KEY],
         )
         return bool(cursor.fetchone()[0])
