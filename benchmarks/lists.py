@@ -5,7 +5,9 @@
 Rows are written straight into the database of a running Podracer: at first 100 tournaments, one of which has 100
 agents, then the others and a large one. Milliseconds are those from the request to the last byte of the answer, one
 request after another. Queries are counted while this process answers the same requests from the same database, at both
-sizes. Exits 1 where a median is above `--limit` or the number of queries follows the number of rows.
+sizes. Beside them stands the CPU time of a request, of the web process and its PostgreSQL together, which another
+program on the machine hardly changes. Exits 1 where a median is above `--limit` or the number of queries follows the
+number of rows.
 """
 
 import argparse
@@ -16,10 +18,12 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 from websockets.sync.client import connect
 
 from tests.stack import Stack
@@ -74,8 +78,9 @@ def main() -> int:
         _, before = _measured(member, [FEW_AGENTS, *[SMALL_SIZE] * (FEW - 1)], stack.token, token)
         rest = [options.agents, *[SMALL_SIZE] * (options.tournaments - FEW - 1)]
         many, after = _measured(member, rest, stack.token, token)
-        times = {name: _times(lambda one=one: _get(stack, *one), options.times) for name, one in many.items()}
-    return _print(before, after, times, options.limit)
+        server = _Server(stack)
+        costs = {name: server.cost(partial(_get, stack, *one), options.times) for name, one in many.items()}
+    return _print(before, after, costs, options.limit)
 
 
 def _measured(member: Any, sizes: list[int], *tokens: str) -> tuple[Asked, dict[str, int]]:
@@ -155,15 +160,37 @@ def queries(asked: Asked) -> dict[str, int]:
 # Milliseconds
 
 
-def _times(ask: Callable[[], Any], times: int) -> list[float]:
-    """Of so many requests, after one that is not counted."""
-    ask()
-    found = []
-    for _ in range(times):
-        began = time.perf_counter()
+@dataclass(frozen=True)
+class Cost:
+    """Milliseconds: of each request by the wall clock, and of CPU time on average."""
+
+    wall: list[float]
+    cpu: float
+
+
+class _Server:
+    """The web process of a stack, and its PostgreSQL."""
+
+    def __init__(self, stack: Stack) -> None:
+        assert stack.process is not None
+        processes = psutil.Process(stack.process.pid).children(recursive=True)
+        self._web = next(one for one in processes if "uvicorn" in " ".join(one.cmdline()))
+        self._postgres = next(one for one in processes if one.name() == "postgres")
+
+    def cost(self, ask: Callable[[], Any], times: int) -> Cost:
+        """Of so many requests, after one that is not counted."""
         ask()
-        found.append((time.perf_counter() - began) * 1000)
-    return found
+        wall, busy = [], self._busy()
+        for _ in range(times):
+            began = time.perf_counter()
+            ask()
+            wall.append((time.perf_counter() - began) * 1000)
+        return Cost(wall, (self._busy() - busy) / times)
+
+    def _busy(self) -> float:
+        """Milliseconds so far. A connection ends with its request, and PostgreSQL's first process counts what ended."""
+        web, postgres = self._web.cpu_times(), self._postgres.cpu_times()
+        return 1000 * (web.user + web.system + postgres.children_user + postgres.children_system)
 
 
 def _get(stack: Stack, token: str, address: str) -> None:
@@ -179,15 +206,16 @@ def _get(stack: Stack, token: str, address: str) -> None:
         answer.read()
 
 
-def _print(before: dict[str, int], after: dict[str, int], times: dict[str, list[float]], limit: float) -> int:
-    print(f"\n{'':42} {'median':>8} {'worst':>8}   queries")
+def _print(before: dict[str, int], after: dict[str, int], costs: dict[str, Cost], limit: float) -> int:
+    print(f"\n{'':42} {'median':>8} {'worst':>8} {'CPU':>8}   queries")
     missed = False
-    for name, found in times.items():
-        median, same = statistics.median(found), before[name] == after[name]
+    for name, cost in costs.items():
+        median, same = statistics.median(cost.wall), before[name] == after[name]
         held = same and median <= limit
         missed |= not held
         queries = f"{after[name]}" if same else f"{before[name]} -> {after[name]}"
-        print(f"{name:42} {median:5.0f} ms {max(found):5.0f} ms   {queries:10} {'' if held else 'missed'}")
+        figures = " ".join(f"{value:5.0f} ms" for value in (median, max(cost.wall), cost.cpu))
+        print(f"{name:42} {figures}   {queries:10} {'' if held else 'missed'}")
     print(f"\n{'missed' if missed else 'held'}: {limit:.0f} ms, as many queries for many rows as for few")
     return int(missed)
 

@@ -122,12 +122,14 @@ def bridged(lines: Floats) -> Floats:
 
     lines: [agents, bins], NaN where there is no point
     """
-    places, whole = np.arange(lines.shape[1]), lines.copy()
-    for row in whole:
-        known = ~np.isnan(row)
-        if known.any():
-            row[:] = np.interp(places, places[known], row[known], left=np.nan, right=np.nan)
-    return whole
+    known, bins = ~np.isnan(lines), lines.shape[1]
+    places = np.arange(bins)
+    before = np.maximum.accumulate(np.where(known, places, -1), axis=1)
+    after = np.minimum.accumulate(np.where(known, places, bins)[:, ::-1], axis=1)[:, ::-1]
+    left = np.take_along_axis(lines, np.maximum(before, 0), axis=1)
+    right = np.take_along_axis(lines, np.minimum(after, bins - 1), axis=1)
+    between = left + (right - left) * (places - before) / np.maximum(after - before, 1)
+    return np.where((before >= 0) & (after < bins), between, np.nan)
 
 
 def mean_band(lines: Floats, *, seed: int = 0) -> tuple[Floats, Floats, Floats]:
@@ -139,7 +141,8 @@ def mean_band(lines: Floats, *, seed: int = 0) -> tuple[Floats, Floats, Floats]:
     filled = np.where(there, lines, 0.0)
     agents = len(lines)
     rng = np.random.default_rng(seed)
-    drawn = rng.multinomial(agents, np.full(agents, 1 / agents), size=CURVE_RESAMPLES).astype(np.float64)
+    samples = (rng.integers(agents, size=agents) for _ in range(CURVE_RESAMPLES))
+    drawn = np.stack([np.bincount(sample, minlength=agents) for sample in samples]).astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = filled.sum(axis=0) / there.sum(axis=0)
         # A sample that drew none of those that are there says nothing about the place.

@@ -28,11 +28,12 @@ def mean_curve(tournament: Tournament, axis: Axis, agent_id: int | None = None) 
     lines, best = _lines(_points(tournament, axis, agent_id), end)
     if not len(lines):
         return NO_CURVE
-    mean, low, high = statistics.mean_band(statistics.bridged(lines))
+    whole = statistics.bridged(lines)
+    mean, low, high = statistics.mean_band(whole)
     known = ~np.isnan(mean)
     x = (np.arange(BINS) + 0.5) * end / BINS
     columns = {"x": x, "mean": mean, "low": low, "high": high, "best": np.fmax.accumulate(best)}
-    agents = (~np.isnan(statistics.bridged(lines))).sum(axis=0)
+    agents = (~np.isnan(whole)).sum(axis=0)
     return {**{name: column[known].tolist() for name, column in columns.items()}, "agents": agents[known].tolist()}
 
 
@@ -68,9 +69,9 @@ def _lines(points: QuerySet[CurvePoint], end: float) -> tuple[Any, Any]:
     binned = points.annotate(bin=Greatest(Value(0), Least(place, Value(BINS - 1))))
     rows = binned.order_by().values_list("agent_id", "bin").annotate(mean=Avg("episodic_return"))
     found = list(rows.annotate(best=Max("episodic_return")).values_list("agent_id", "bin", "mean", "best"))
-    number = {agent: index for index, agent in enumerate(sorted({row[0] for row in found}))}
-    lines, best = np.full((len(number), BINS), np.nan), np.full(BINS, np.nan)
-    for agent, place_found, mean, top in found:
-        lines[number[agent], place_found] = mean
-        best[place_found] = np.fmax(best[place_found], top)
+    agents, bins, means, tops = np.array(found, np.float64).reshape(-1, 4).T
+    known, number = np.unique(agents, return_inverse=True)
+    lines, best = np.full((len(known), BINS), np.nan), np.full(BINS, np.nan)
+    lines[number, bins.astype(np.intp)] = means
+    np.fmax.at(best, bins.astype(np.intp), tops)
     return lines, best

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from webapp.tournaments.population_curves import AgentCurve, Axis, Floats, on_axis, returns_of
+from webapp.tournaments.population_curves import POINT, AgentCurve, Axis, Floats, on_axis, returns_of
 
 Bools = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.intp]
@@ -63,7 +63,8 @@ def _lines(curves: Sequence[AgentCurve], axis: Axis, low: float, high: float) ->
     line = np.repeat(np.arange(len(curves)), sizes)
     stops = np.cumsum(sizes)
     starts = stops - sizes
-    points = np.concatenate([curve.points for curve in curves])
+    # numpy's own way looks at the type of each of them.
+    points = np.frombuffer(b"".join([curve.points.tobytes() for curve in curves]), POINT)
     offsets, divisors = np.array([curve.place(axis) for curve in curves], np.float64).T
     x = on_axis(axis, points, offsets[line], divisors[line])
     first = starts + np.bincount(line[x < low], minlength=len(curves))
