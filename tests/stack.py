@@ -117,6 +117,10 @@ class Stack:
     def log(self) -> str:
         return self.output.read_text(errors="replace") if self.output.exists() else ""
 
+    def pid_of(self, name: str) -> int:
+        """Of web, worker, scheduler, postgres or valkey. Raises FileNotFoundError while it is not running."""
+        return int(json.loads((self.home / "run" / f"{name}.json").read_text())["pid"])
+
     @property
     def token(self) -> str:
         return (self.home / "owner-token").read_text().strip()

@@ -2,8 +2,8 @@
 nothing that moves while it loads, and nothing that axe (axe-core, with its rules of WCAG 2.1 A and AA and its best
 practices) refuses.
 
-An address that is new in urls.py fails here until it is listed below. `make pages` runs it: a minute or two of every
-page in Chromium is more than each run of all tests can wait for.
+An address that is new in urls.py fails here until it is listed below. `make pages` runs it, on a machine that does
+nothing else.
 """
 
 import asyncio

@@ -1,8 +1,9 @@
 """The pages in a real browser: what can be pressed, what is seen on a phone, what happens when the server goes."""
 
+import os
 import re
+import signal
 
-import psutil
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
@@ -229,10 +230,7 @@ def test_a_lost_connection_is_said_and_mended(page: Page, stack: Stack) -> None:
     page.goto(f"/tournaments/{identity}/")
     expect(page.get_by_role("status", name="Tournament status")).to_have_text("DRAFT")
     page.evaluate("window.notReloaded = true")
-    assert stack.process
-    for process in psutil.Process(stack.process.pid).children(recursive=True):
-        if "uvicorn" in " ".join(process.cmdline()):
-            process.kill()
+    os.kill(stack.pid_of("web"), signal.SIGKILL)
     expect(page.get_by_text("Connection lost, trying again…")).to_be_visible()
     wait_for(stack._ready, 60, "the web process being back")
     stack.api("PATCH", f"/tournaments/{identity}", {"name": "renamed while away"})

@@ -1,7 +1,6 @@
 """The whole of `make run`: what it promises while it runs, when it is stopped, and after it was killed."""
 
 import contextlib
-import json
 import os
 import re
 import signal
@@ -50,10 +49,6 @@ def stack(stack_of_all: Stack) -> Stack:
     if stack_of_all.process is None:
         stack_of_all.start()
     return stack_of_all
-
-
-def pid_of(stack: Stack, name: str) -> int:
-    return int(json.loads((stack.home / "run" / f"{name}.json").read_text())["pid"])
 
 
 def is_ready(stack: Stack) -> bool:
@@ -125,19 +120,19 @@ def test_commands_beside_it_find_its_database(stack: Stack) -> None:
 
 
 def test_the_web_process_stays_light(stack: Stack) -> None:
-    web = psutil.Process(pid_of(stack, "web"))
+    web = psutil.Process(stack.pid_of("web"))
     assert web.memory_info().rss < 200 * 2**20
     assert not [loaded.path for loaded in web.memory_maps() if "torch" in loaded.path]
 
 
 @pytest.mark.parametrize("name", [*PROGRAMS, *SERVICES])
 def test_what_is_killed_is_back(stack: Stack, name: str) -> None:
-    first = pid_of(stack, name)
+    first = stack.pid_of(name)
     os.kill(first, signal.SIGKILL)
 
     def replaced() -> bool:
         try:
-            return pid_of(stack, name) != first
+            return stack.pid_of(name) != first
         except FileNotFoundError:
             return False
 
@@ -182,7 +177,7 @@ def test_when_only_the_supervisor_is_killed_the_rest_ends_by_itself(stack: Stack
 def test_a_second_ctrl_c_hurries(stack: Stack) -> None:
     assert stack.process is not None
     process = stack.process
-    os.kill(pid_of(stack, "worker"), signal.SIGSTOP)  # it will not obey
+    os.kill(stack.pid_of("worker"), signal.SIGSTOP)  # it will not obey
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
     wait_for(lambda: "Stopping." in stack.log().rpartition("is ready")[2], 10, "the first being heard")
