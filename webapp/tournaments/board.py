@@ -3,6 +3,7 @@
 Called with the tournament's row locked.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -87,7 +88,7 @@ def consider(tournament: Tournament, pod: Pod, agent: Agent) -> None:
     _say_entered(tournament, pod, agent, standing, decision.rank, dropped)
 
 
-def bests_kept(history: list[float | None]) -> list[float | None]:
+def bests_kept(history: Sequence[float | None]) -> list[float | None]:
     """The first new best score tells where it began, the latest how it goes; others go, so that the row stays small."""
     return [*history[:1], *history[1:][-MOST_BESTS:]]
 

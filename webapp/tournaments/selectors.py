@@ -101,7 +101,7 @@ def _active_totals(ids: list[int]) -> Iterable[Any]:
 def _pod_counts(row: Tournament, sums: Item) -> dict[str, int]:
     """Its pods by state. sums: of those that have not ended"""
     ended = {"FINISHED": row.pods_finished, "FAILED": row.pods_failed, "STOPPED": row.pods_stopped}
-    return {status: ended.get(status, sums.get(status, 0)) for status in Pod.Status.values}
+    return {**{str(status): sums.get(status, 0) for status in Pod.ACTIVE}, **ended}
 
 
 def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) -> Item:
