@@ -19,7 +19,7 @@ COMMANDS = [
     "benchmarks.tournament --seeds 1 2 3 --limit 30 --idle-limit 150",
     "benchmarks.orchestrator --tournaments 8 --seconds 20 --limit 200",
     "benchmarks.orchestrator --history 100000",
-    "benchmarks.elastic --pods 40",
+    "benchmarks.elastic --pods 30",
     "benchmarks.page_latency --limit 500",
     "benchmarks.page_load --interactive 2000 --update 16",
     "benchmarks.start_up --limit 300 --again-limit 10",
