@@ -19,7 +19,7 @@ COMMANDS = [
     "benchmarks.tournament --seeds 1 2 3 --limit 30 --idle-limit 150",
     "benchmarks.orchestrator --tournaments 8 --seconds 20 --limit 200",
     "benchmarks.orchestrator --history 100000",
-    "benchmarks.elastic --pods 40",
+    "benchmarks.elastic --pods 30",
     "benchmarks.page_latency --limit 500",
     "benchmarks.page_load --interactive 2000 --update 16",
     "benchmarks.viewers --viewers 200 --pods 32 --rate 10 --seconds 60 --limit 500",

@@ -1,6 +1,6 @@
 """A pool that grows and shrinks, workers that come, are drained and are killed: is any agent lost or counted twice?
 
-    python -m benchmarks.elastic --pods 40
+    python -m benchmarks.elastic --pods 30
 
 A Podracer of its own trains CartPole-v1 for real. While it does, its pool goes from 2 to 8 to 1 through the REST API,
 a second worker joins, a pod process and then that whole worker are killed with SIGKILL in the middle of their pods, a
@@ -197,15 +197,15 @@ def print_table(table: list[Check]) -> None:
     print("\n| what | by events | database | export | verdict |\n| --- | --- | --- | --- | --- |")
     for check in table:
         columns = (check.what, check.told, check.stored, check.exported, check.wrong or "same")
-        print(f"| {' | '.join(map(str, columns))} |")
+        print(f"| {' | '.join(f'{one:,}' if isinstance(one, int) else str(one) for one in columns)} |")
     wrong = sum(bool(check.wrong) for check in table)
     print(f"\n{'nothing lost, nothing counted twice' if not wrong else f'{wrong} differences'}")
 
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pods", type=int, default=40, help="finished, after which the tournament ends")
-    parser.add_argument("--round", type=int, default=100_000, help="env steps of a pod")
+    parser.add_argument("--pods", type=int, default=30, help="finished, after which the tournament ends")
+    parser.add_argument("--round", type=int, default=60_000, help="env steps of a pod")
     return parser.parse_args()
 
 

@@ -25,9 +25,8 @@ MOST_STATEMENTS = 26
 MOST_ROWS_SEEN = 2100
 """By a viewer who opens the page: it lists the newest 1,000 pods, and their agents."""
 
-MOST_ROWS = 600
-"""That one statement may look at: the leaderboard, the pool, what has a training state, or each of one with all of
-another where the planner takes them for a handful."""
+MOST_ROWS = 200
+"""That one statement may look at: the leaderboard, the pool, what has a training state."""
 
 Spent = list[tuple[int, str]]
 
