@@ -116,7 +116,9 @@ def test_a_pod_takes_few_statements_and_none_looks_at_the_past(mode: str) -> Non
     with looked_at() as after:
         run_pod(101.0)
         run_pod(-2.0)
-    assert len(after) <= len(before) <= 2 * MOST_STATEMENTS, [sql for _, sql in before]
+    moved = mode == "successive_halving"  # a rung's cut, which is looked for with some scores and not with others
+    assert len(after) <= len(before) + moved, [sql for _, sql in after]
+    assert len(before) <= 2 * MOST_STATEMENTS, [sql for _, sql in before]
     assert max(after)[0] <= MOST_ROWS, max(after)
     tournament.refresh_from_db()
     assert tournament.pods_finished == 5_016
