@@ -205,7 +205,10 @@ def _end(stack: Stack, identity: str, order: Order, page: RealPage | None, folde
         f"in the end: {len(expected['pods'])} pods, {points} points, revision {revision}; connected again: "
         f"{found['again'] or 'nobody'}; {len(found['wrong'])} viewers differ from the database"
     )
-    faults = [f"viewer {index}: {'; '.join(sentences)}" for index, sentences in found["wrong"].items()]
+    alike: dict[str, list[str]] = {}
+    for index, sentences in found["wrong"].items():
+        alike.setdefault("; ".join(sentences), []).append(index)
+    faults = [f"viewers {', '.join(indices[:5])} ({len(indices)} in all): {why}" for why, indices in alike.items()]
     if page:
         faults += [f"Chromium: {sentence}" for sentence in differences(expected, page.state())]
     return faults
