@@ -18,6 +18,7 @@ state differs from the database.
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,8 @@ SETTLE_SECONDS = 30.0
 
 def main() -> int:
     options = _parse()
+    # Whoever ends it by a signal leaves nothing running.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as folder:
         faults = measure(Path(folder), options)
     for fault in faults:
@@ -84,8 +87,8 @@ def measure(folder: Path, options: argparse.Namespace) -> list[str]:
 
 def _tournament(stack: Stack, options: argparse.Namespace) -> str:
     """One that everybody sees, of whose pods the stack's own worker runs none."""
-    for worker in stack.api("GET", "/workers")["workers"]:
-        stack.api("POST", f"/workers/{worker['name']}/drain")
+    (worker,) = wait_for(lambda: stack.api("GET", "/workers")["workers"], 60, "the stack's worker")
+    stack.api("POST", f"/workers/{worker['name']}/drain")
     spec = {
         "name": "watched by many",
         "env_id": "CartPole-v1",
@@ -205,7 +208,10 @@ def _end(stack: Stack, identity: str, order: Order, page: RealPage | None, folde
         f"in the end: {len(expected['pods'])} pods, {points} points, revision {revision}; connected again: "
         f"{found['again'] or 'nobody'}; {len(found['wrong'])} viewers differ from the database"
     )
-    faults = [f"viewer {index}: {'; '.join(sentences)}" for index, sentences in found["wrong"].items()]
+    alike: dict[str, list[str]] = {}
+    for index, sentences in found["wrong"].items():
+        alike.setdefault("; ".join(sentences), []).append(index)
+    faults = [f"viewers {', '.join(indices[:5])} ({len(indices)} in all): {why}" for why, indices in alike.items()]
     if page:
         faults += [f"Chromium: {sentence}" for sentence in differences(expected, page.state())]
     return faults

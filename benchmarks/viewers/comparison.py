@@ -75,7 +75,8 @@ def _curve(expected: Item | None, found: Item | None, thinned: bool) -> str:
         return f"{len(strange)} of {len(theirs)} points are not in the database, as {min(strange)}"
     if thinned and theirs[:1] == mine[:1] and theirs[-1:] == mine[-1:]:
         return ""
-    return f"{len(theirs)} of {len(mine)} points"
+    missing = sorted(set(mine) - set(theirs))
+    return f"of {len(mine)} points {len(missing)} are missing, from env step {missing[0][0]} to {missing[-1][0]}"
 
 
 def _points(curve: Item) -> list[tuple[Any, ...]]:

@@ -3,6 +3,7 @@
 Function by function as there. tests/browser/test_store.py gives both the same messages.
 """
 
+import math
 from bisect import bisect_right
 from typing import Any
 
@@ -29,6 +30,7 @@ class Store:
         self._running_pods: list[Item] | None = None
         self.events: list[Item] = snapshot["events"]["items"]
         self.curves: dict[str, Curve] = snapshot["curves"]
+        self.resumed: dict[str, tuple[int, float]] = {}
 
     def _status(self, tournament: Item) -> None:
         self.tournament = tournament
@@ -52,12 +54,15 @@ class Store:
 
     def _curve(self, data: Item) -> None:
         pod, agent = self.pods.get(data["pod"]), data["agent"]
-        if pod and data["attempt"] < pod["attempt"]:
+        attempt, resumed_at = self.resumed.get(agent, (1, math.inf))
+        if data["attempt"] < max(attempt, pod["attempt"] if pod else 1):
+            self._curve_amend(data, resumed_at)
             return
-        if pod and data["attempt"] > pod["attempt"]:
-            if data["env_steps"]:
-                self._curve_cut(agent, data["env_steps"][0] - 1)
+        if pod:
             pod["attempt"] = data["attempt"]
+        if data["attempt"] > attempt and data["env_steps"]:
+            self._curve_cut(agent, data["env_steps"][0] - 1)
+            self.resumed[agent] = data["attempt"], data["env_steps"][0]
         if agent not in self.curves:
             if not data["env_steps"]:
                 return
@@ -75,6 +80,19 @@ class Store:
         thin(curve)
         if "kept_env_steps" in data:
             self._curve_cut(agent, data["kept_env_steps"])
+
+    def _curve_amend(self, data: Item, resumed_at: float) -> None:
+        kept = data.get("kept_env_steps", math.inf)
+        curve = self.curves.get(data["agent"], {name: [] for name in COLUMNS})
+        old = list(zip(*(curve[name] for name in COLUMNS), strict=True))
+        late = zip(*(data[name] for name in COLUMNS), strict=True)
+        rows = [row for row in old if row[0] <= kept or row[0] >= resumed_at]
+        known = set(curve["env_steps"])
+        rows += [row for row in late if row[0] <= kept and row[0] < resumed_at and row[0] not in known]
+        if rows or old:
+            rows.sort(key=lambda row: row[0])
+            columns = zip(*rows, strict=True) if rows else ([], [], [])
+            self.curves[data["agent"]] = curve | dict(zip(COLUMNS, map(list, columns), strict=True))
 
     def _running(self) -> list[Item]:
         if self._running_pods is None:

@@ -28,6 +28,8 @@ export class Store {
   curvesTake(curves) {
     this.complete = curves !== undefined;
     this.curves = new Map(Object.entries(curves ?? {}));
+    // Of agents whose pod was lost: the newest attempt that was heard of, and where it went on.
+    this.resumed = new Map();
   }
 
   // Asked with every point, so not looked for among a thousand pods each time.
@@ -113,10 +115,15 @@ export class Store {
   curveApply(data) {
     const pod = this.pods.get(data.pod);
     const changed = ["points"];
-    if (pod && data.attempt < pod.attempt) return [];
+    const resumed = this.resumed.get(data.agent) ?? { attempt: 1, at: Infinity };
+    if (data.attempt < Math.max(resumed.attempt, pod?.attempt ?? 1)) return this.curveAmend(data, resumed.at);
     if (pod && data.attempt > pod.attempt) {
-      if (data.env_steps.length) this.curveCut(data.agent, data.env_steps[0] - 1);
       pod.attempt = data.attempt;
+      changed.push("curves");
+    }
+    if (data.attempt > resumed.attempt && data.env_steps.length) {
+      this.curveCut(data.agent, data.env_steps[0] - 1);
+      this.resumed.set(data.agent, { attempt: data.attempt, at: data.env_steps[0] });
       changed.push("curves");
     }
     if (!this.curves.has(data.agent)) {
@@ -141,6 +148,23 @@ export class Store {
       changed.push("curves");
     }
     return changed;
+  }
+
+  // What a lost attempt has said, heard after the next one: its worker's messages take a way of their own. It counts up
+  // to the saved state, which a message with `kept_env_steps` tells, and never from where the next one went on.
+  curveAmend(data, resumedAt) {
+    const kept = data.kept_env_steps ?? Infinity;
+    const curve = this.curves.get(data.agent) ?? { env_steps: [], seconds: [], episodic_return: [] };
+    const old = curve.env_steps.map((envSteps, index) => [envSteps, curve, index]);
+    const late = data.env_steps.map((envSteps, index) => [envSteps, data, index]);
+    const known = new Set(curve.env_steps);
+    const rows = [...old.filter(([envSteps]) => envSteps <= kept || envSteps >= resumedAt),
+      ...late.filter(([envSteps]) => envSteps <= kept && envSteps < resumedAt && !known.has(envSteps))];
+    if (!rows.length && !old.length) return [];
+    rows.sort((a, b) => a[0] - b[0]);
+    const columns = COLUMNS.map((name) => [name, rows.map(([, from, index]) => from[name][index] ?? null)]);
+    this.curves.set(data.agent, Object.assign(curve, Object.fromEntries(columns)));
+    return ["points", "curves"];
   }
 
   // Between two messages of its status a tournament's steps and rate follow from its pods' points.

@@ -83,9 +83,12 @@ def test_points_of_a_retry_that_come_before_its_pod_void_as_well(apply: Any) -> 
     assert state["curves"]["1"]["env_steps"] == [100, 150]
 
 
-def test_late_points_of_a_lost_attempt_are_ignored(apply: Any) -> None:
-    state = apply({"type": "pod", "data": pod(attempt=2, env_steps=200)}, points(1, 400))
-    assert state["curves"]["1"]["env_steps"] == [100, 200]
+def test_late_points_of_a_lost_attempt_count_up_to_its_saved_state(apply: Any) -> None:
+    late, cut = points(1, 350, 400), points(1)
+    cut["data"]["kept_env_steps"] = 350
+    state = apply({"type": "pod", "data": pod(attempt=2, env_steps=350)}, points(2, 390, 450), late, cut)
+    assert state["curves"]["1"]["env_steps"] == [100, 200, 300, 350, 390, 450]
+    assert state["pods"][0]["attempt"] == 2
 
 
 def test_an_event_that_comes_twice_is_told_once(apply: Any) -> None:
@@ -108,7 +111,12 @@ def messages(random: Random, count: int) -> list[dict[str, Any]]:
     """A pod that reports, is lost, goes back to its saved state and goes on, among others that come and end."""
     attempt, env_steps, said = 1, 300, []
     for number in range(count):
-        match random.choice(["points", "points", "points", "lost", "pod", "event", "board"]):
+        match random.choice(["points", "points", "points", "late", "lost", "pod", "event", "board"]):
+            case "late":
+                steps = sorted(random.sample(range(1, env_steps + 1), 2))
+                said.append(points(max(1, attempt - 1), *steps))
+                if random.random() < 0.5:
+                    said[-1]["data"]["kept_env_steps"] = random.randint(1, env_steps)
             case "points":
                 steps = [env_steps := env_steps + random.randint(1, 90) for _ in range(random.randint(0, 3))]
                 said.append(points(attempt, *steps))

@@ -1,7 +1,6 @@
 """What waits for one viewer: batches that are written once for all viewers, and how far behind one may fall."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from webapp.tournaments import strict_json
@@ -26,8 +25,8 @@ class Batch:
     """
 
     revision: int
-    heard: Sequence[Message]
-    read: Sequence[tuple[str, str]]
+    heard: list[Message]
+    read: list[tuple[str, str]]
     texts: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -40,7 +39,7 @@ class Batch:
         newer = [message for message in self.heard if message["revision"] > revision]
         return self._written(max(revision, self.revision), newer) if newer else []
 
-    def _written(self, revision: int, heard: Sequence[Message]) -> list[str]:
+    def _written(self, revision: int, heard: list[Message]) -> list[str]:
         curves = [("curve", strict_json.dumps(curve)) for curve in merged(heard).curves]
         return [message_text(revision, kind, data) for kind, data in (*curves, *self.read)]
 
