@@ -22,7 +22,7 @@ from webapp.accounts.middleware import SAFE_METHODS, is_open
 from webapp.accounts.models import Scope
 from webapp.tournaments import access
 from webapp.tournaments.api import common
-from webapp.tournaments.sharing import link_actor
+from webapp.tournaments.sharing.sharing import link_actor
 
 SHARED_PREFIX = "/shared/"
 

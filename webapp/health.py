@@ -13,7 +13,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from webapp.tournaments import disk, storage_selectors
+from webapp.tournaments.keeping import disk
+from webapp.tournaments.keeping import selectors as storage_selectors
 
 CHECK_SECONDS = 2
 

@@ -22,8 +22,9 @@ from django.db import close_old_connections
 from podracer_core.progress import Evaluation
 from webapp.embedded.process import launch
 from webapp.environment import REPOSITORY
-from webapp.tournaments import artefacts, ensembles, storage
-from webapp.tournaments.artefacts import ArtefactClaim, MadeFile
+from webapp.tournaments import storage
+from webapp.tournaments.artefacts import artefacts, ensembles
+from webapp.tournaments.artefacts.artefacts import ArtefactClaim, MadeFile
 from webapp.tournaments.errors import ArtefactLostError
 from webapp.tournaments.models import Artefact
 from workers.database import persistently

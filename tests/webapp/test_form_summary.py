@@ -6,10 +6,10 @@ import pytest
 
 from podracer_core.spec import TournamentSpec
 from podracer_core.spec_parse import spec_parse
-from webapp.tournaments.form_selectors import Pace, Room
-from webapp.tournaments.form_summary import Summary, length_of, pods_expected, summarise
-from webapp.tournaments.spec_difference import differences
-from webapp.tournaments.spec_difference import told as told_again
+from webapp.tournaments.form.selectors import Pace, Room
+from webapp.tournaments.form.spec_difference import differences
+from webapp.tournaments.form.spec_difference import told as told_again
+from webapp.tournaments.form.summary import Summary, length_of, pods_expected, summarise
 
 PACE = Pace(24, 5_000.0, 5.0)
 

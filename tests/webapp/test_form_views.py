@@ -15,7 +15,9 @@ from podracer_core.envs.catalogue import CATALOGUE
 from podracer_core.spec_parse import spec_parse, spec_parse_toml
 from tests.webapp import people
 from tests.webapp.test_forms import row_add, typed
-from webapp.tournaments import environment_cards, form_selectors, services
+from webapp.tournaments import services
+from webapp.tournaments.form import environment_cards
+from webapp.tournaments.form import selectors as form_selectors
 from webapp.tournaments.models import Agent, LeaderboardEntry, Pod, Tournament
 
 pytestmark = pytest.mark.django_db

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podracer_core.spec_parse import spec_parse, spec_parse_toml
-from webapp.tournaments import forms, forms_typed
-from webapp.tournaments.presets import PRESETS
+from webapp.tournaments.form import forms
+from webapp.tournaments.form import typed as forms_typed
+from webapp.tournaments.form.presets import PRESETS
 from webapp.tournaments.spec_file import spec_toml
 
 

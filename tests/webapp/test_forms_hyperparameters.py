@@ -5,8 +5,8 @@ import pytest
 from podracer_core.envs.catalogue import CATALOGUE
 from podracer_core.hyperparameters import ALGORITHMS
 from podracer_core.spec_parse import spec_parse
-from webapp.tournaments import forms_hyperparameters
-from webapp.tournaments.forms_typed import space_typed
+from webapp.tournaments.form import hyperparameters as forms_hyperparameters
+from webapp.tournaments.form.typed import space_typed
 
 
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "Acrobot-v1", "Pendulum-v1", "MountainCarContinuous-v0"])

@@ -20,9 +20,9 @@ from webapp.accounts.access import Actor, Level, actor_of
 from webapp.accounts.middleware import OPEN_PATHS, OPEN_PREFIXES
 from webapp.accounts.models import AuditEntry, Role
 from webapp.guard import Action, Own
-from webapp.tournaments import sharing
 from webapp.tournaments.access import visible
 from webapp.tournaments.models import Agent, ShareLink, Tournament
+from webapp.tournaments.sharing import sharing
 
 pytestmark = pytest.mark.django_db
 

@@ -12,7 +12,8 @@ from podracer_core.envs.spaces import SpaceInfo, discrete
 from podracer_core.spec_parse import spec_parse, spec_parse_toml
 from tests.webapp import people
 from tests.webapp.test_forms import typed
-from webapp.tournaments import environment_cards, services
+from webapp.tournaments import services
+from webapp.tournaments.form import environment_cards
 from webapp.tournaments.models import Agent, Pod, Tournament
 
 pytestmark = pytest.mark.django_db

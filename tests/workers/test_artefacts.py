@@ -24,9 +24,11 @@ from podracer_core.exporting.torch_module import torchscript
 from podracer_core.playing import play_episodes
 from tests.stack import wait_for
 from tests.webapp.tournaments import making
-from webapp.tournaments import artefacts, ensembles, services, storage, worker_services
+from webapp.tournaments import services, storage
+from webapp.tournaments.artefacts import artefacts, ensembles
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.models import Agent, Artefact, Tournament
+from webapp.tournaments.workers import services as worker_services
 from workers.artefacts import ArtefactMaker
 
 Started = Callable[[], threading.Thread]

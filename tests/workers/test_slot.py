@@ -15,8 +15,9 @@ from django.db.models.functions import Now
 
 from podracer_core import load_agent
 from tests.stack import wait_for
-from webapp.tournaments import orchestrator, services, storage, worker_services
+from webapp.tournaments import orchestrator, services, storage
 from webapp.tournaments.models import CurvePoint, Pod, Tournament
+from webapp.tournaments.workers import services as worker_services
 from workers.slot import Slot
 
 Start = Callable[..., Tournament]

@@ -10,20 +10,10 @@ from typing import Any
 from podracer_core.progress import Evaluation, Outcome, PodResult
 from podracer_core.tournament import sentences
 from podracer_core.tournament.stopping import Standing, repeated_failure, stop_reason
-from webapp.tournaments import (
-    board,
-    clock,
-    dispatch,
-    ensembles,
-    event_data,
-    events,
-    halving,
-    lineage,
-    notices,
-    population,
-    rows,
-)
+from webapp.tournaments import board, clock, dispatch, event_data, events, halving, lineage, population, rows
+from webapp.tournaments.artefacts import ensembles
 from webapp.tournaments.models import Agent, CurvePoint, Pod, PodLogLine, Tournament
+from webapp.tournaments.notices import notices
 
 MAX_LOSSES = 3
 """A pod that was lost this often is FAILED."""

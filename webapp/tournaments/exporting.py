@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from webapp.tournaments import curves, ensemble_selectors, lineage, selectors, strict_json
+from webapp.tournaments import lineage, selectors, strict_json
+from webapp.tournaments.artefacts import ensemble_selectors
+from webapp.tournaments.curves import curves
 from webapp.tournaments.models import Agent, Event
 
 FORMAT = 1

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, re_path
 
-from webapp.tournaments.consumers import TournamentConsumer
+from webapp.tournaments.live.consumers import TournamentConsumer
 
 websocket_urlpatterns: list[URLPattern] = [
     re_path(r"^ws/tournaments/(?P<tournament_id>[^/]+)/$", TournamentConsumer.as_asgi()),

@@ -13,11 +13,16 @@ from django.db.models.functions import Now
 
 from podracer_core.spec import StopSpec
 from podracer_core.tournament.stopping import Standing, budget_progress, target_progress
-from webapp.tournaments import clock, curve_statistics, curve_window, curves, ensemble_selectors, population_curves
+from webapp.tournaments import clock
+from webapp.tournaments.artefacts import ensemble_selectors
+from webapp.tournaments.curves import curves
+from webapp.tournaments.curves import population as population_curves
+from webapp.tournaments.curves import statistics as curve_statistics
+from webapp.tournaments.curves import window as curve_window
+from webapp.tournaments.curves.population import Axis
 from webapp.tournaments.lineage import ancestry
 from webapp.tournaments.models import Agent, Event, LeaderboardEntry, Pod, PodLogLine, Tournament, Worker
 from webapp.tournaments.orchestrator import LEASE
-from webapp.tournaments.population_curves import Axis
 
 Item = dict[str, Any]
 Page = dict[str, Any]

@@ -2,17 +2,15 @@
 
 from django.urls import URLPattern, path
 
-from webapp.tournaments import (
-    artefact_views,
-    compare_views,
-    form_views,
-    notification_views,
-    project_views,
-    report_views,
-    storage_views,
-    views,
-    worker_views,
-)
+from webapp.tournaments import views
+from webapp.tournaments.artefacts import views as artefact_views
+from webapp.tournaments.comparing import views as compare_views
+from webapp.tournaments.form import views as form_views
+from webapp.tournaments.keeping import views as storage_views
+from webapp.tournaments.notices import views as notification_views
+from webapp.tournaments.reports import views as report_views
+from webapp.tournaments.sharing import project_views
+from webapp.tournaments.workers import views as worker_views
 
 app_name = "tournaments"
 urlpatterns: list[URLPattern] = [

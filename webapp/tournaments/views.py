@@ -11,9 +11,12 @@ from podracer_core.hyperparameters import ALGORITHMS
 from podracer_core.spec import MAX_ENSEMBLE, TournamentSpec
 from podracer_core.tournament import sentences
 from webapp.accounts.access import request_actor
-from webapp.tournaments import access, artefact_views, charts, environment_cards, insights, selectors
+from webapp.tournaments import access, charts, selectors
+from webapp.tournaments.artefacts import views as artefact_views
+from webapp.tournaments.form import environment_cards
+from webapp.tournaments.form.presets import PRESETS
+from webapp.tournaments.insights import insights
 from webapp.tournaments.models import Agent, Artefact, Tournament
-from webapp.tournaments.presets import PRESETS
 from webapp.tournaments.spec_file import spec_toml
 
 PAGE_SIZE = 24

@@ -13,8 +13,9 @@ from pydantic import TypeAdapter
 
 from podracer_core.errors import SpecError
 from tests.webapp.tournaments import making
-from webapp.tournaments import artefacts, dispatch, schemas, services, storage
-from webapp.tournaments.artefacts import ArtefactClaim, MadeFile
+from webapp.tournaments import dispatch, schemas, services, storage
+from webapp.tournaments.artefacts import artefacts
+from webapp.tournaments.artefacts.artefacts import ArtefactClaim, MadeFile
 from webapp.tournaments.errors import ArtefactLostError
 from webapp.tournaments.models import Artefact
 

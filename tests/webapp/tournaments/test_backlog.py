@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.tournaments.backlog import PATIENCE, Backlog, Message, merged
+from webapp.tournaments.live.backlog import PATIENCE, Backlog, Message, merged
 
 
 def message(revision: int, kind: str = "status", key: int | None = None, data: Any = None) -> Message:

@@ -12,11 +12,12 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.webapp.tournaments import making
 from tests.webapp.tournaments.test_api import holds, refused
-from webapp.tournaments import comparison, services
-from webapp.tournaments.comparison_schemas import ComparisonOut
+from webapp.tournaments import services
+from webapp.tournaments.comparing import comparison
+from webapp.tournaments.comparing.schemas import ComparisonOut
+from webapp.tournaments.comparing.spec_table import spec_table
 from webapp.tournaments.models import Agent, Event, Tournament
 from webapp.tournaments.orchestrator import Claim
-from webapp.tournaments.spec_table import spec_table
 
 pytestmark = pytest.mark.django_db
 

@@ -18,8 +18,10 @@ from tests.webapp.tournaments import making
 from tests.webapp.tournaments.sockets import Socket
 from webapp.accounts.services import api_token_create, api_token_revoke
 from webapp.asgi import application
-from webapp.tournaments import artefacts, ensembles, events, feed, orchestrator, services
-from webapp.tournaments.artefacts import MadeFile
+from webapp.tournaments import events, orchestrator, services
+from webapp.tournaments.artefacts import artefacts, ensembles
+from webapp.tournaments.artefacts.artefacts import MadeFile
+from webapp.tournaments.live import feed
 from webapp.tournaments.models import Tournament
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.webapp.tournaments.test_population_curves import agent_curve
-from webapp.tournaments import curve_statistics
+from webapp.tournaments.curves import statistics as curve_statistics
 
 
 def test_a_single_pod_is_its_own_mean_and_has_no_interval() -> None:

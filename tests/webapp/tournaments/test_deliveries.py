@@ -20,9 +20,17 @@ from tests.webapp import people
 from tests.webapp.tournaments import making
 from webapp.accounts.access import actor_of
 from webapp.accounts.models import Role
-from webapp.tournaments import deliveries, notices, services, webhook_post, webhooks
+from webapp.tournaments import services
 from webapp.tournaments.models import Delivery, Notice, Tournament, Webhook
-from webapp.tournaments.webhook_address import AddressError, Place, address_parse, check_written, place_of, resolve
+from webapp.tournaments.notices import deliveries, notices, webhook_post, webhooks
+from webapp.tournaments.notices.webhook_address import (
+    AddressError,
+    Place,
+    address_parse,
+    check_written,
+    place_of,
+    resolve,
+)
 
 pytestmark = pytest.mark.django_db
 

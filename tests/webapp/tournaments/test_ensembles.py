@@ -15,18 +15,9 @@ from django.test import Client
 from podracer_core.tournament.statistics import summarise
 from tests.webapp.tournaments import making
 from tests.webapp.tournaments.test_api import holds, post, refused
-from webapp.tournaments import (
-    artefacts,
-    endings,
-    ensembles,
-    exporting,
-    orchestrator,
-    retention,
-    schemas,
-    services,
-    storage,
-)
-from webapp.tournaments.artefacts import ArtefactClaim, MadeFile
+from webapp.tournaments import endings, exporting, orchestrator, retention, schemas, services, storage
+from webapp.tournaments.artefacts import artefacts, ensembles
+from webapp.tournaments.artefacts.artefacts import ArtefactClaim, MadeFile
 from webapp.tournaments.errors import ArtefactLostError
 from webapp.tournaments.models import Agent, Artefact, Tournament
 

@@ -15,8 +15,9 @@ from podracer_core.progress import Outcome, PodResult
 from tests.webapp.tournaments import making
 from tests.webapp.tournaments.test_consumers import opened, run, said, token_headers
 from webapp.asgi import application
-from webapp.tournaments import events, feed, orchestrator, outbox, selectors, services
-from webapp.tournaments.consumers import TOGETHER
+from webapp.tournaments import events, orchestrator, selectors, services
+from webapp.tournaments.live import feed, outbox
+from webapp.tournaments.live.consumers import TOGETHER
 from webapp.tournaments.models import Tournament
 
 pytestmark = pytest.mark.django_db(transaction=True)

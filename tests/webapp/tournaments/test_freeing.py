@@ -11,11 +11,13 @@ from podracer_core.errors import SpecError
 from tests.webapp.tournaments import making
 from tests.webapp.tournaments.test_api import holds, post, refused
 from webapp.accounts.models import AuditEntry
-from webapp.tournaments import artefacts, ensembles, freeing, services, storage
+from webapp.tournaments import services, storage
 from webapp.tournaments.api.retention import FreedOut, RetentionOut
-from webapp.tournaments.artefacts import MadeFile
+from webapp.tournaments.artefacts import artefacts, ensembles
+from webapp.tournaments.artefacts.artefacts import MadeFile
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import TournamentError
+from webapp.tournaments.keeping import freeing
 from webapp.tournaments.models import Agent, Artefact, Event, Tournament
 
 pytestmark = pytest.mark.django_db

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 from tests.webapp.tournaments import making
 from tests.webapp.tournaments.test_api import holds, refused
-from webapp.tournaments import insight_schemas, insights, occupancy, services
+from webapp.tournaments import services
+from webapp.tournaments.insights import insights, occupancy
+from webapp.tournaments.insights import schemas as insight_schemas
+from webapp.tournaments.insights.occupancy import clipped, length, length_outside, union
 from webapp.tournaments.models import Agent, LeaderboardEntry, Pod, Tournament
-from webapp.tournaments.occupancy import clipped, length, length_outside, union
 
 pytestmark = pytest.mark.django_db
 

@@ -14,9 +14,11 @@ from tests.stack import wait_for
 from tests.webapp import people
 from tests.webapp.tournaments import making
 from webapp.accounts.models import AuditEntry, Role
-from webapp.tournaments import disk, notices, services
+from webapp.tournaments import services
+from webapp.tournaments.keeping import disk
 from webapp.tournaments.models import Notice, Tournament, Webhook
-from webapp.tournaments.troubles import DISK_AGAIN, EVERY_SECONDS, PATIENCE_SECONDS, Watch
+from webapp.tournaments.notices import notices
+from webapp.tournaments.notices.troubles import DISK_AGAIN, EVERY_SECONDS, PATIENCE_SECONDS, Watch
 
 pytestmark = pytest.mark.django_db
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.webapp.tournaments.test_backlog import curve, message
-from webapp.tournaments import outbox
-from webapp.tournaments.outbox import Batch, Outbox, Over
+from webapp.tournaments.live import outbox
+from webapp.tournaments.live.outbox import Batch, Outbox, Over
 
 
 def heard(*revisions: int) -> list[Any]:

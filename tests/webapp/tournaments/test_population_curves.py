@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.webapp.tournaments import making
-from webapp.tournaments import curve_window, population_curves, selectors
-from webapp.tournaments.curve_window import FEWEST_POINTS
+from webapp.tournaments import selectors
+from webapp.tournaments.curves import population as population_curves
+from webapp.tournaments.curves import window as curve_window
+from webapp.tournaments.curves.population import AgentCurve
+from webapp.tournaments.curves.window import FEWEST_POINTS
 from webapp.tournaments.models import Agent
-from webapp.tournaments.population_curves import AgentCurve
 
 RETURNS = st.lists(st.one_of(st.just(math.nan), st.floats(-1e6, 1e6)), min_size=1, max_size=300)
 

@@ -10,10 +10,11 @@ from tests.webapp import people
 from tests.webapp.tournaments import making
 from webapp.accounts.access import actor_of
 from webapp.accounts.models import Role
-from webapp.tournaments import services, sharing
+from webapp.tournaments import services
 from webapp.tournaments.models import Tournament
-from webapp.tournaments.report_figure import report_figure, ticks
-from webapp.tournaments.spec_words import spec_words
+from webapp.tournaments.reports.figure import report_figure, ticks
+from webapp.tournaments.reports.spec_words import spec_words
+from webapp.tournaments.sharing import sharing
 
 pytestmark = pytest.mark.django_db
 

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 
-from webapp.tournaments.shared_reads import SharedReads
+from webapp.tournaments.live.shared_reads import SharedReads
 
 
 class Counter:

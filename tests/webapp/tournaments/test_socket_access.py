@@ -18,8 +18,11 @@ from webapp.accounts.people import person_deactivate, person_role_change
 from webapp.accounts.projects import member_remove
 from webapp.accounts.services import api_token_revoke
 from webapp.asgi import application
-from webapp.tournaments import events, feed, sharing, socket_access
+from webapp.tournaments import events
+from webapp.tournaments.live import access as socket_access
+from webapp.tournaments.live import feed
 from webapp.tournaments.models import ShareLink, Tournament
+from webapp.tournaments.sharing import sharing
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

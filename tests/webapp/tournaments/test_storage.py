@@ -13,9 +13,12 @@ from django.test.utils import CaptureQueriesContext
 from tests.webapp import people
 from tests.webapp.tournaments import making
 from webapp.accounts.models import Role
-from webapp.tournaments import artefacts, disk, orchestrator, storage_selectors
-from webapp.tournaments.artefacts import MadeFile
+from webapp.tournaments import orchestrator
+from webapp.tournaments.artefacts import artefacts
+from webapp.tournaments.artefacts.artefacts import MadeFile
 from webapp.tournaments.endings import StoredFiles
+from webapp.tournaments.keeping import disk
+from webapp.tournaments.keeping import selectors as storage_selectors
 from webapp.tournaments.models import Tournament
 
 pytestmark = pytest.mark.django_db

@@ -10,8 +10,8 @@ from django.test import Client
 from tests.event_files import Read, read
 from tests.webapp.tournaments import making
 from tests.webapp.tournaments.test_api import refused
+from webapp.tournaments.curves.tensorboard import tournament_tensorboard
 from webapp.tournaments.models import Agent, Tournament
-from webapp.tournaments.tensorboard import tournament_tensorboard
 
 pytestmark = pytest.mark.django_db
 

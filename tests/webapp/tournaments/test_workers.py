@@ -15,18 +15,12 @@ from tests.webapp import people
 from tests.webapp.tournaments import making
 from tests.webapp.tournaments.test_api import holds, refused
 from webapp.accounts.models import Role
-from webapp.tournaments import (
-    artefacts,
-    dispatch,
-    orchestrator,
-    schemas,
-    selectors,
-    services,
-    worker_selectors,
-    worker_services,
-)
+from webapp.tournaments import dispatch, orchestrator, schemas, selectors, services
+from webapp.tournaments.artefacts import artefacts
 from webapp.tournaments.errors import TournamentError
 from webapp.tournaments.models import Pod, Worker
+from webapp.tournaments.workers import selectors as worker_selectors
+from webapp.tournaments.workers import services as worker_services
 
 pytestmark = pytest.mark.django_db
 

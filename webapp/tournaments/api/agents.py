@@ -10,8 +10,9 @@ from ninja import Router
 from ninja.params.functions import Query
 
 from podracer_core.errors import SpecError
-from webapp.tournaments import curves, schemas, selectors
+from webapp.tournaments import schemas, selectors
 from webapp.tournaments.api import common
+from webapp.tournaments.curves import curves
 from webapp.tournaments.downloads import download
 
 router = Router()

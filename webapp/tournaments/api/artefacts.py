@@ -4,8 +4,10 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Router
 
-from webapp.tournaments import artefact_selectors, artefacts, schemas
+from webapp.tournaments import schemas
 from webapp.tournaments.api import common
+from webapp.tournaments.artefacts import artefacts
+from webapp.tournaments.artefacts import selectors as artefact_selectors
 from webapp.tournaments.downloads import download
 from webapp.tournaments.models import Artefact
 from webapp.tournaments.schemas import Limit, Offset

@@ -6,9 +6,10 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from webapp.accounts.access import request_actor
-from webapp.tournaments import access, comparison
+from webapp.tournaments import access
 from webapp.tournaments.api import common
-from webapp.tournaments.comparison_schemas import ComparisonOut
+from webapp.tournaments.comparing import comparison
+from webapp.tournaments.comparing.schemas import ComparisonOut
 
 router = Router()
 

@@ -11,9 +11,9 @@ from ninja.params.functions import Query
 from podracer_core.errors import SpecError
 from webapp.tournaments import schemas, selectors
 from webapp.tournaments.api import common
-from webapp.tournaments.curves_csv import curves_csv
+from webapp.tournaments.curves.csv_table import curves_csv
+from webapp.tournaments.curves.population import Axis
 from webapp.tournaments.downloads import download_text
-from webapp.tournaments.population_curves import Axis
 
 router = Router()
 

@@ -3,8 +3,9 @@
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
-from webapp.tournaments import ensemble_selectors, ensembles, schemas
+from webapp.tournaments import schemas
 from webapp.tournaments.api import common
+from webapp.tournaments.artefacts import ensemble_selectors, ensembles
 from webapp.tournaments.schemas import Limit, Offset
 
 router = Router()

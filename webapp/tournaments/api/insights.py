@@ -3,8 +3,9 @@
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
-from webapp.tournaments import insight_schemas, insights, occupancy
 from webapp.tournaments.api import common
+from webapp.tournaments.insights import insights, occupancy
+from webapp.tournaments.insights import schemas as insight_schemas
 
 router = Router()
 

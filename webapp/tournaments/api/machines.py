@@ -5,9 +5,11 @@ from ninja import Router
 
 from podracer_core.envs.catalogue import catalogue_list
 from webapp.accounts.access import request_actor
-from webapp.tournaments import access, schemas, worker_selectors, worker_services
+from webapp.tournaments import access, schemas
 from webapp.tournaments.api import common
 from webapp.tournaments.schemas import Limit, Offset
+from webapp.tournaments.workers import selectors as worker_selectors
+from webapp.tournaments.workers import services as worker_services
 
 router = Router()
 

@@ -6,9 +6,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from podracer_core.errors import SpecError
 from webapp.accounts.access import request_actor, request_user
-from webapp.tournaments import notice_selectors, schemas, webhooks
+from webapp.tournaments import schemas
 from webapp.tournaments.api import common
 from webapp.tournaments.models import Webhook
+from webapp.tournaments.notices import selectors as notice_selectors
+from webapp.tournaments.notices import webhooks
 from webapp.tournaments.schemas import Limit, Offset
 
 router = Router()

@@ -4,8 +4,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router
 from pydantic import BaseModel, ConfigDict, Field
 
-from webapp.tournaments import freeing
 from webapp.tournaments.api import common
+from webapp.tournaments.keeping import freeing
 
 router = Router()
 

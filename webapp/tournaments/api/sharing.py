@@ -9,9 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from podracer_core.errors import SpecError
 from webapp.accounts.access import request_actor
 from webapp.accounts.projects import projects_visible
-from webapp.tournaments import schemas, sharing, sharing_selectors
+from webapp.tournaments import schemas
 from webapp.tournaments.api import common
 from webapp.tournaments.schemas import Limit, Offset
+from webapp.tournaments.sharing import selectors as sharing_selectors
+from webapp.tournaments.sharing import sharing
 
 router = Router()
 

@@ -12,9 +12,9 @@ from podracer_core.spec_parse import spec_parse_json, spec_parse_toml
 from webapp.accounts.access import request_actor, request_user
 from webapp.tournaments import access, exporting, schemas, selectors, services
 from webapp.tournaments.api import common
+from webapp.tournaments.curves.tensorboard import tournament_tensorboard
 from webapp.tournaments.downloads import download_pieces, download_text
 from webapp.tournaments.schemas import Limit, Offset
-from webapp.tournaments.tensorboard import tournament_tensorboard
 
 router = Router()
 

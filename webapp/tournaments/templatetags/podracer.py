@@ -13,8 +13,8 @@ from django.utils.safestring import SafeString
 from podracer_core.envs.wrapped import wrapping_of
 from podracer_core.tournament import sentences
 from webapp.tournaments import selectors
-from webapp.tournaments.forms_hyperparameters import described
-from webapp.tournaments.forms_typed import SpaceRow
+from webapp.tournaments.form.hyperparameters import described
+from webapp.tournaments.form.typed import SpaceRow
 
 register = template.Library()
 

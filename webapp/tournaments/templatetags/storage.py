@@ -2,7 +2,7 @@
 
 from django import template
 
-from webapp.tournaments.disk import Disk, disk_lately
+from webapp.tournaments.keeping.disk import Disk, disk_lately
 
 register = template.Library()
 

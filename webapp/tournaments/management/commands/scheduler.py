@@ -9,8 +9,10 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
-from webapp.tournaments import artefacts, deliveries, ensembles, orchestrator, troubles
-from webapp.tournaments.webhook_post import LONGEST_SECONDS
+from webapp.tournaments import orchestrator
+from webapp.tournaments.artefacts import artefacts, ensembles
+from webapp.tournaments.notices import deliveries, troubles
+from webapp.tournaments.notices.webhook_post import LONGEST_SECONDS
 
 logger = logging.getLogger(__name__)
 

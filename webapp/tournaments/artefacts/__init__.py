@@ -1,0 +1,1 @@
+"""What workers make of checkpoints: exports, replays and ensembles."""

@@ -1,0 +1,1 @@
+"""Tournaments and agents beside each other."""

@@ -1,0 +1,140 @@
+"""The page that compares tournaments and agents."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from podracer_core.errors import SpecError
+from webapp.accounts.access import request_actor
+from webapp.tournaments import access, selectors
+from webapp.tournaments.clock import finite
+from webapp.tournaments.comparing import charts as comparison_charts
+from webapp.tournaments.comparing import comparison
+from webapp.tournaments.comparing.curves import Axis
+from webapp.tournaments.models import Agent, Tournament
+
+OFFERED = 100
+"""Tournaments to choose from, the newest."""
+
+Item = dict[str, Any]
+
+
+@require_safe
+def compare(request: HttpRequest) -> HttpResponse:
+    """`?t=1&t=2&a=7` beside each other; with nothing chosen, how to choose."""
+    query = request.GET
+    axis: Axis = "seconds" if query.get("x") == "seconds" else "steps"
+    of: comparison.Of = "champion" if query.get("of") == "champion" else "board"
+    problem, status, groups = "", 200, []
+    visible = access.visible(request_actor(request))
+    try:
+        tournaments, agents = _ids(query, "t", "tournament"), _ids(query, "a", "agent")
+        groups = comparison.groups_find(tournaments, agents, visible=visible, of=of)
+    except SpecError as error:
+        problem, status = f"This cannot be compared: {error.errors[0][1]}.", 422
+    except (Tournament.DoesNotExist, Agent.DoesNotExist) as error:
+        problem, status = f"{error} It may have been deleted since.", 404
+    compared = comparison.compare(groups, axis=axis, target=_target(query))
+    shown = {group["key"]: {**group, "without": _without(query, group)} for group in compared["groups"]}
+    context = {
+        "section": "compare",
+        "problem": problem,
+        "axis": axis,
+        "of": of,
+        "target": query.get("target", ""),
+        "groups": list(shown.values()),
+        "environments": [_environment(part, shown) for part in compared["environments"]],
+        "figures": _figures(compared["environments"], shown, axis),
+        "differences": {**compared["differences"], "groups": [shown[key] for key in compared["differences"]["groups"]]},
+        "links": {value: _with(query, name, value) for name, value in _CHOICES},
+        **_offered(query, visible),
+    }
+    return render(request, "compare/detail.html", context, status=status)
+
+
+_CHOICES = (("x", "steps"), ("x", "seconds"), ("of", "board"), ("of", "champion"))
+
+
+def _ids(query: QueryDict, name: str, kind: str) -> list[int]:
+    """Raises SpecError for what is no id."""
+    texts = query.getlist(name)
+    for text in texts:
+        if not (text.isascii() and text.isdecimal() and len(text) <= 18):
+            raise SpecError([(name, f"{text[:40]!r} is not the id of any {kind}")])
+    return [int(text) for text in texts]
+
+
+def _target(query: QueryDict) -> float | None:
+    try:
+        return finite(float(query.get("target", "").replace(",", "").replace("\N{MINUS SIGN}", "-")))
+    except ValueError:
+        return None
+
+
+def _with(query: QueryDict, name: str, value: str) -> str:
+    changed = query.copy()
+    changed[name] = value
+    return f"?{changed.urlencode()}"
+
+
+def _without(query: QueryDict, group: Item) -> str:
+    changed, name = query.copy(), group["key"][0]
+    changed.setlist(name, [text for text in query.getlist(name) if text != group["key"][1:]])
+    return f"?{changed.urlencode()}"
+
+
+def _offered(query: QueryDict, visible: Q) -> Item:
+    page = selectors.tournament_list(visible=visible, limit=OFFERED)
+    chosen = set(query.getlist("t"))
+    offered = [{**item, "chosen": item["id"] in chosen} for item in page["items"]]
+    return {"offered": offered, "count": page["count"], "agents_chosen": query.getlist("a")}
+
+
+def _figures(environments: Sequence[Item], shown: Mapping[str, Item], axis: str) -> list[Item]:
+    figures = []
+    for part in environments:
+        groups = [shown[key] for key in part["groups"]]
+        curves = comparison_charts.curves_figure(part, groups, axis)
+        figures.append({"curves": curves, "profiles": comparison_charts.profiles_figure(part, groups)})
+    return figures
+
+
+def _environment(part: Item, shown: Mapping[str, Item]) -> Item:
+    """As the tables show it."""
+    slowest = max((row["seconds"] or 0 for row in part["times"]), default=0)
+    return {
+        **part,
+        "groups": [shown[key] for key in part["groups"]],
+        "has_curves": any(curve["x"] for curve in part["curves"].values()),
+        "times": [
+            {**row, "group": shown[row["group"]], "share": 100 * row["seconds"] / slowest if row["seconds"] else 0}
+            for row in part["times"]
+        ],
+        "scores": _scores(part["scores"], shown),
+        "improvement": _matrix(part, shown),
+    }
+
+
+def _scores(rows: Sequence[Item], shown: Mapping[str, Item]) -> list[Item]:
+    """The best first, with the ends of their intervals on one axis from 0 to 100."""
+    low, high = min((row["low"] for row in rows), default=0.0), max((row["high"] for row in rows), default=1.0)
+
+    def at(value: float) -> float:
+        return 50.0 if high == low else 4 + 92 * (value - low) / (high - low)
+
+    placed = [
+        {**row, "group": shown[row["group"]], **{f"at_{end}": at(row[end]) for end in ("low", "value", "high")}}
+        for row in rows
+    ]
+    return sorted(placed, key=lambda row: -row["value"])
+
+
+def _matrix(part: Item, shown: Mapping[str, Item]) -> list[Item]:
+    """A row for each group with its chance against each other one, None against itself."""
+    chances = {(pair["better"], pair["than"]): pair for pair in part["improvement"]}
+    keys = [row["group"] for row in part["scores"]] if chances else []
+    return [{"group": shown[mine], "cells": [chances.get((mine, other)) for other in keys]} for mine in keys]

@@ -1,0 +1,1 @@
+"""What learning curves are read as: columns, statistics, windows and tables."""

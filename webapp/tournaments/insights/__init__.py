@@ -1,0 +1,1 @@
+"""What can be learned of a tournament beyond its leaderboard."""

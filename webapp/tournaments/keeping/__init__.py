@@ -1,0 +1,1 @@
+"""What takes space, and how it is freed."""

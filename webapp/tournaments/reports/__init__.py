@@ -1,0 +1,1 @@
+"""A tournament told on one page."""

@@ -1,0 +1,1 @@
+"""The workers as people see and drain them."""
