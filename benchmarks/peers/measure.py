@@ -115,12 +115,14 @@ def run_pair(participant: Participant, python: Path, job: Job) -> Answer:
 
 
 def environment(threads: int) -> dict[str, str]:
-    """Every library's arithmetic on that many threads, JAX's too."""
+    """Every library's arithmetic on that many threads, JAX's too: as of jaxlib 0.10, XLA heeds NPROC, and no flag, when
+    it makes its pool."""
     counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
     flags = f"--xla_cpu_multi_thread_eigen={str(threads > 1).lower()} intra_op_parallelism_threads={threads}"
     rest = {
         "PYTHONPATH": str(REPOSITORY),
         "XLA_FLAGS": flags,
+        "NPROC": str(threads),
         "JAX_PLATFORMS": "cpu",
         "CUDA_VISIBLE_DEVICES": "",
         "PYTHONHASHSEED": "0",

@@ -173,21 +173,27 @@ class Rate:
         self._seconds = seconds
         self._began: float | None = None
         self._first = self._latest = self._at = 0.0
+        self._cpu_began = self._cpu_at = 0.0
 
     def look(self, count: float) -> bool:
         """`count` so far, at the end of an iteration. Returns whether that is enough."""
-        now = time.perf_counter()
+        now, cpu = time.perf_counter(), time.process_time()
         if self._began is None:
-            self._began, self._first = now, count
+            self._began, self._cpu_began, self._first = now, cpu, count
             return False
-        self._latest, self._at = count, now
+        self._latest, self._at, self._cpu_at = count, now, cpu
         return now - self._began >= self._seconds
 
     def result(self, unit: str) -> Answer:
-        """`unit`, `seconds` and `<unit>_per_second`."""
+        """`unit`, `seconds` and `<unit>_per_second`; `cpu_seconds`: of all threads, which tells how many worked."""
         assert self._began is not None
         count, seconds = self._latest - self._first, self._at - self._began
-        return {unit: count, "seconds": round(seconds, 3), f"{unit}_per_second": round(count / seconds, 2)}
+        return {
+            unit: count,
+            "seconds": round(seconds, 3),
+            "cpu_seconds": round(self._cpu_at - self._cpu_began, 3),
+            f"{unit}_per_second": round(count / seconds, 2),
+        }
 
 
 def number(value: float) -> float | None:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from podracer_core.agents.networks import ACTIVATIONS, layer_norms, parameter_count, parameter_views
 from podracer_core.agents.orthogonal import orthogonal
+from podracer_core.agents.precision import round_if_wide
 
 
 class Critics:
@@ -49,10 +50,12 @@ class Critics:
         """x: [batch, inputs]. Returns [count, batch, outputs]; keeps nothing."""
         x = x.expand(self.count, -1, -1)
         for index in range(len(self.weights) - 1):
+            round_if_wide(self.weights[index])
             before = torch.baddbmm(self.biases[index], x, self.weights[index])
             if self.norms:
                 before = self.norms[index].forward(before)
             x = self.activation.forward(before)
+        round_if_wide(self.weights[-1])
         return torch.baddbmm(self.biases[-1], x, self.weights[-1])
 
     def forward_keep(self, x: Tensor) -> Tensor:
@@ -60,17 +63,20 @@ class Critics:
         x = x.expand(self.count, -1, -1)
         self._kept = [(x, x)]
         for index in range(len(self.weights) - 1):
+            round_if_wide(self.weights[index])
             before = torch.baddbmm(self.biases[index], x, self.weights[index])
             if self.norms:
                 before = self.norms[index].forward_keep(before)
             x = self.activation.forward(before)
             self._kept.append((before, x))
+        round_if_wide(self.weights[-1])
         return torch.baddbmm(self.biases[-1], x, self.weights[-1])
 
     def backward(self, gradient: Tensor) -> None:
         """gradient: [count, batch, outputs] of the loss by what `forward_keep` returned. Overwrites the gradients."""
         for index in range(len(self.weights) - 1, -1, -1):
             before, inputs = self._kept[index]
+            round_if_wide(self.weights[index])
             torch.bmm(inputs.transpose(1, 2), gradient, out=self.weight_gradients[index])
             torch.sum(gradient, 1, keepdim=True, out=self.bias_gradients[index])
             if index:
@@ -83,10 +89,12 @@ class Critics:
         """gradient: as in `backward`. Returns that by the inputs from number `first` on, [batch, n], and no other."""
         for index in range(len(self.weights) - 1, 0, -1):
             before, inputs = self._kept[index]
+            round_if_wide(self.weights[index])
             through = torch.bmm(gradient, self._transposed[index])
             gradient = self.activation.backward(through, before, inputs)
             if self.norms:
                 gradient = self.norms[index - 1].input_gradient(gradient)
+        round_if_wide(self.weights[0])
         return torch.bmm(gradient, self._transposed[0][:, :, first:]).sum(0)
 
     def first(self) -> "Critics":

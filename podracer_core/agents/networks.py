@@ -16,6 +16,7 @@ from torch import Tensor
 from podracer_core.agents.convolution import Encoder, encoder_features, encoder_parameter_count
 from podracer_core.agents.layer_norm import LayerNorm
 from podracer_core.agents.orthogonal import orthogonal
+from podracer_core.agents.precision import round_if_wide
 from podracer_core.envs.image import Image
 
 _aten = torch.ops.aten
@@ -121,10 +122,12 @@ class Mlp:
         """x: [batch, inputs]. Returns [batch, outputs]; keeps nothing."""
         activate = self.activation.forward
         for index in range(len(self.weights) - 1):
+            round_if_wide(self.weights[index])
             before = torch.addmm(self.biases[index], x, self.weights[index])
             if self.norms:
                 before = self.norms[index].forward(before)
             x = activate(before)
+        round_if_wide(self.weights[-1])
         return torch.addmm(self.biases[-1], x, self.weights[-1])
 
     def forward_keep(self, x: Tensor) -> Tensor:
@@ -132,11 +135,13 @@ class Mlp:
         activate = self.activation.forward
         self._kept = [(x, x)]
         for index in range(len(self.weights) - 1):
+            round_if_wide(self.weights[index])
             before = torch.addmm(self.biases[index], x, self.weights[index])
             if self.norms:
                 before = self.norms[index].forward_keep(before)
             x = activate(before)
             self._kept.append((before, x))
+        round_if_wide(self.weights[-1])
         return torch.addmm(self.biases[-1], x, self.weights[-1])
 
     def backward(self, gradient: Tensor) -> Tensor:
@@ -147,6 +152,7 @@ class Mlp:
         derive = self.activation.backward
         for index in range(len(self.weights) - 1, -1, -1):
             before, inputs = self._kept[index]
+            round_if_wide(self.weights[index])
             torch.mm(inputs.t(), gradient, out=self.weight_gradients[index])
             torch.sum(gradient, 0, out=self.bias_gradients[index])
             if index:
@@ -158,6 +164,7 @@ class Mlp:
 
     def input_gradient(self, gradient: Tensor) -> Tensor:
         """What `backward` returned, carried on to the inputs: [batch, inputs]."""
+        round_if_wide(self.weights[0])
         return torch.mm(gradient, self._transposed[0])
 
     def weight_mask(self) -> Tensor:

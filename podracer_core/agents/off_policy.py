@@ -182,7 +182,7 @@ class OffPolicy(ABC):
         drawn = drawn._replace(obs=self.see(drawn.obs), next_obs=self.see(drawn.next_obs))
         shape = (count, hp.batch_size, self.noise_dim)
         noises = torch.randn(shape, generator=self.generator, device=self.device)
-        with matmul_precision(hp.float32_matmul_precision):
+        with matmul_precision(hp.float32_matmul_precision, self.device):
             for batch, noise in zip(drawn.parts(count), noises, strict=True):
                 self._latest = batch, noise
                 self._update(batch, noise)
