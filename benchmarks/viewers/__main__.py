@@ -203,10 +203,12 @@ def _end(stack: Stack, identity: str, order: Order, page: RealPage | None, folde
     path = folder / "expected.json"
     path.write_text(json.dumps(expected))
     found = order(order="compare", revision=revision, seconds=SETTLE_SECONDS, expected=str(path))
+    codes = sorted({code for some in found["again"].values() for code in some})
     points = sum(len(curve["env_steps"]) for curve in expected["curves"].values())
     print(
         f"in the end: {len(expected['pods'])} pods, {points} points, revision {revision}; connected again: "
-        f"{found['again'] or 'nobody'}; {len(found['wrong'])} viewers differ from the database"
+        f"{len(found['again'])} viewers, after {codes}; "
+        f"{len(found['wrong'])} viewers differ from the database"
     )
     alike: dict[str, list[str]] = {}
     for index, sentences in found["wrong"].items():
