@@ -180,20 +180,23 @@ def _point(agent: Any, place: int, points: int) -> Any:
 
 
 def _feed(tournament_id: int, seconds: float, rate: float) -> None:
-    """Let every running pod report `rate` points a second, as its slot would."""
+    """Let every running pod report `rate` points a second, as its worker would."""
     from podracer_core.progress import Progress
     from webapp.tournaments import orchestrator
+    from webapp.tournaments.claims import Report
     from webapp.tournaments.models import Pod
 
     pods = list(Pod.objects.filter(tournament=tournament_id, status=Pod.Status.RUNNING).select_related("agent"))
     began, rounds = time.monotonic(), 0
     while (elapsed := time.monotonic() - began) < seconds:
         rounds += 1
+        reports = []
         for pod in pods:
             env_steps = ROUND // 2 + 100 * rounds
             value = return_of(pod.agent.index, pod.agent.depth, env_steps, ROUND)
             point = Progress(env_steps, env_steps / 1000, 1000.0, value, sent_at=time.time())
-            orchestrator.pod_progress(pod_id=pod.pk, attempt=pod.attempt, points=[point])
+            reports.append(Report(pod.pk, pod.attempt, [point]))
+        orchestrator.pods_progress(reports)
         time.sleep(max(0.0, rounds / rate - (time.monotonic() - began)))
     print(f"{rounds * len(pods) / elapsed:.0f} points/s")
 

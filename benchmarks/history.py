@@ -196,6 +196,7 @@ def _pods(clock: Clock, random: Random, count: int) -> Iterator[tuple[Watch, Wat
     from podracer_core.progress import Outcome, PodResult, Progress
     from podracer_core.tournament.statistics import summarise
     from webapp.tournaments import orchestrator
+    from webapp.tournaments.claims import Report
     from webapp.tournaments.endings import StoredFiles
 
     for number in range(count):
@@ -207,7 +208,7 @@ def _pods(clock: Clock, random: Random, count: int) -> Iterator[tuple[Watch, Wat
             claim = orchestrator.pod_claim(worker="history", slot=0, device_kind="cpu")
             assert claim is not None
             held = {"pod_id": claim.pod_id, "attempt": claim.attempt}
-            orchestrator.pod_progress(**held, points=[point])
+            orchestrator.pods_progress([Report(**held, points=[point])])
             orchestrator.pod_renew(**held)
             with decision:
                 orchestrator.pod_finish(**held, result=result, files=StoredFiles(state_file=f"state-{number}"))

@@ -239,9 +239,10 @@ def _count_statements() -> None:
 
     import workers.slot
     from workers.machine import Machine
+    from workers.reporter import Reporter
 
     workers.slot.PodProcess = EmptyPod  # type: ignore[assignment, misc]
-    slot = workers.slot.Slot(Machine("counting", "cpu", 1, 1), 0, threading.Event())
+    slot = workers.slot.Slot(Machine("counting", "cpu", 1, 1), 0, threading.Event(), Reporter())
     count = 0
 
     def counting(execute: Any, *arguments: Any) -> Any:

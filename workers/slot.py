@@ -32,12 +32,13 @@ OBEY_SECONDS = 10.0
 
 
 class Slot:
-    """One pod at a time, on one device. Used by one thread at a time."""
+    """One pod at a time, on one device. Used by one thread at a time. reporter: that of all slots of the worker"""
 
-    def __init__(self, machine: Machine, index: int, stopping: threading.Event) -> None:
+    def __init__(self, machine: Machine, index: int, stopping: threading.Event, reporter: Reporter) -> None:
         self.machine = machine
         self.index = index
         self.stopping = stopping
+        self.reporter = reporter
         self.leaving = threading.Event()
         """Set while what runs here shall go on elsewhere."""
         self.process = PodProcess(device=machine.device(index), threads=machine.threads)
@@ -78,6 +79,7 @@ class Slot:
             logger.warning("%s; what it did is dropped", lost)
             self._quiet()
         finally:
+            self.reporter.forget((claim.pod_id, claim.attempt))
             shutil.rmtree(folder, ignore_errors=True)
 
     def _quiet(self) -> None:
@@ -98,7 +100,8 @@ class PodRun:
         self.slot = slot
         self.claim = claim
         self.folder = folder
-        self.reporter = Reporter(claim.pod_id, claim.attempt)
+        self.attempt = (claim.pod_id, claim.attempt)
+        self.reporter = slot.reporter
         self.saved_file = claim.resume_file
         self.directive = Directive.CONTINUE
         self.obey_until = float("inf")
@@ -110,7 +113,7 @@ class PodRun:
             self.slot.warm()
             self.slot.process.submit(self._plan())
             result = self._relay()
-            self.reporter.flush()
+            self.reporter.flush(self.attempt)
             files = self._store(result)
         except DonorError as error:
             result, files = self._failed(str(error), retryable=False, lost_donor=error.position), StoredFiles()
@@ -155,12 +158,12 @@ class PodRun:
                 case PodResult():
                     return message
                 case Progress():
-                    self.reporter.add(message)
+                    self.reporter.add(self.attempt, message)
                 case Saved():
                     self._keep_state(message)
                 case Log():
                     self._log(message)
-            self.reporter.flush_if_due()
+            self.reporter.flush_if_due(self.attempt)
             if time.monotonic() >= self.renew_at:
                 self._renew()
             if time.monotonic() > self.obey_until:

@@ -16,6 +16,7 @@ from workers.celery import app
 from workers.database import persistently
 from workers.host import EVERY_SECONDS, UsageMeter, host_facts
 from workers.machine import Machine, machine
+from workers.reporter import Reporter
 from workers.slot import Slot
 
 logger = logging.getLogger(__name__)
@@ -43,7 +44,8 @@ class Worker:
         self.machine = here
         self.listening = listening
         self.stopping = threading.Event()
-        self.slots = [Slot(here, index, self.stopping) for index in range(here.slots)]
+        reporter = Reporter()
+        self.slots = [Slot(here, index, self.stopping, reporter) for index in range(here.slots)]
         self.free: queue.LifoQueue[Slot] = queue.LifoQueue()
         self.maker = ArtefactMaker(here.name, self.stopping)
         self.orders = threading.Event()

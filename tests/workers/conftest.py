@@ -13,13 +13,15 @@ from tests.webapp import people
 from webapp.tournaments import services
 from webapp.tournaments.models import Tournament
 from workers.machine import Machine
+from workers.reporter import Reporter
 from workers.slot import Slot
 
 
 @pytest.fixture(scope="package")
 def warm_slot() -> Iterator[Slot]:
     """One slot for all tests: its process stays warm between them, as it does between pods."""
-    slot = Slot(Machine(name="test-worker", device_kind="cpu", slots=1, threads=1), 0, threading.Event())
+    machine = Machine(name="test-worker", device_kind="cpu", slots=1, threads=1)
+    slot = Slot(machine, 0, threading.Event(), Reporter())
     slot.warm()
     yield slot
     slot.close()

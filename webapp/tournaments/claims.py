@@ -1,9 +1,10 @@
-"""What a slot does with a pod, each in one statement: claims it, renews its lease, reports its curve."""
+"""What slots do with pods, each in one statement: claim one, renew its lease, report curves."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import timedelta
+from typing import Any
 
 from podracer_core.progress import Progress
 from webapp.tournaments import rows
@@ -48,22 +49,35 @@ _RENEW = """
 
 _REPORT = """
     WITH held AS (
-        UPDATE tournaments_pod
-        SET env_steps = %s, seconds = %s, env_steps_per_second = %s, episodic_return = %s,
-            lease_until = statement_timestamp() + %s::interval,
-            stepping_since = coalesce(stepping_since, to_timestamp(%s + state_seconds))
-        WHERE id = %s AND attempt = %s AND status = 'RUNNING'
-        RETURNING tournament_id, agent_id, attempt
+        UPDATE tournaments_pod pod
+        SET env_steps = said.env_steps, seconds = said.seconds, env_steps_per_second = said.env_steps_per_second,
+            episodic_return = said.episodic_return, lease_until = statement_timestamp() + %s::interval,
+            stepping_since = coalesce(pod.stepping_since, to_timestamp(said.began + pod.state_seconds))
+        FROM jsonb_to_recordset(%s) AS said(
+            pod bigint, attempt int, env_steps bigint, seconds float8, env_steps_per_second float8,
+            episodic_return float8, began float8
+        )
+        WHERE pod.id = said.pod AND pod.attempt = said.attempt AND pod.status = 'RUNNING'
+        RETURNING pod.id, pod.tournament_id, pod.agent_id, pod.attempt
     ), stored AS (
         INSERT INTO tournaments_curvepoint (agent_id, attempt, env_steps, seconds, episodic_return, losses)
-        SELECT held.agent_id, held.attempt, point.*
-        FROM held, jsonb_to_recordset(%s) AS point(
-            env_steps bigint, seconds float8, episodic_return float8, losses jsonb
-        )
+        SELECT held.agent_id, held.attempt, point.env_steps, point.seconds, point.episodic_return, point.losses
+        FROM held JOIN jsonb_to_recordset(%s) AS point(
+            pod bigint, attempt int, env_steps bigint, seconds float8, episodic_return float8, losses jsonb
+        ) ON point.pod = held.id AND point.attempt = held.attempt
         ON CONFLICT DO NOTHING
     )
-    SELECT tournament_id, agent_id FROM held
+    SELECT id, attempt, tournament_id, agent_id FROM held
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an attempt of a pod says of its curve. points: at least one"""
+
+    pod_id: int
+    attempt: int
+    points: Sequence[Progress]
 
 
 def next_pod(*, worker: str, slot: int, device_kind: str, lease: timedelta) -> Pod | None:
@@ -87,23 +101,19 @@ def renew(*, pod_id: int, attempt: int, lease: timedelta) -> tuple[str, bool] | 
     return row and (row[0], row[1])
 
 
-def report(*, pod_id: int, attempt: int, points: Sequence[Progress], lease: timedelta) -> tuple[int, int] | None:
-    """Store points, in their order. The ids of tournament and agent; None for a pod that is held no longer."""
-    first, latest = points[0], points[-1]
+def report(reports: Sequence[Report], *, lease: timedelta) -> list[tuple[int, int, int, int]]:
+    """Store points, in their order. Pod, attempt, tournament and agent of those whose pods are held still."""
+    latest = [_latest(report) for report in reports]
+    points = [
+        {"pod": report.pod_id, "attempt": report.attempt, **asdict(point)}
+        for report in reports
+        for point in report.points
+    ]
+    return rows.fetch_all(_REPORT, [lease, json.dumps(latest), json.dumps(points)])
+
+
+def _latest(report: Report) -> dict[str, Any]:
+    first, latest = report.points[0], report.points[-1]
     # Of the attempt, less what training it has behind it: when it took its first env step.
     began = first.sent_at - first.seconds
-    row = rows.fetch_one(
-        _REPORT,
-        [
-            latest.env_steps,
-            latest.seconds,
-            latest.env_steps_per_second,
-            latest.episodic_return,
-            lease,
-            began,
-            pod_id,
-            attempt,
-            json.dumps([asdict(point) for point in points]),
-        ],
-    )
-    return row and (row[0], row[1])
+    return {"pod": report.pod_id, "attempt": report.attempt, "began": began, **asdict(latest)}

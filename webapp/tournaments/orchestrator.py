@@ -4,7 +4,7 @@ Locks are taken in one order, tournament before pod. Writes of a running pod car
 refused with PodLostError once another attempt or an end has come in between. Leases count in database time.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -17,6 +17,7 @@ from django.db.models.functions import Now
 from podracer_core.progress import Directive, PodResult, Progress
 from podracer_core.tournament import modes
 from webapp.tournaments import board, claims, clock, dispatch, endings, events, lineage, population, retention, rows
+from webapp.tournaments.claims import Report
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import PodLostError
 from webapp.tournaments.models import Agent, Pod, Tournament, Worker
@@ -201,14 +202,25 @@ def pod_renew(*, pod_id: int, attempt: int) -> Directive:
     return Directive.END if end_requested else Directive.CONTINUE
 
 
-def pod_progress(*, pod_id: int, attempt: int, points: Iterable[Progress]) -> None:
-    """Store points of a running pod's curve and tell the viewers. Raises PodLostError."""
-    points = sorted(map(_finite, points), key=lambda point: point.env_steps)
-    held = claims.report(pod_id=pod_id, attempt=attempt, points=points, lease=LEASE)
-    if held is None:
-        raise PodLostError(f"pod {pod_id} is no longer run by attempt {attempt}")
-    tournament_id, agent_id = held
-    events.publish(tournament_id, "curve", agent_id, _curve_message(pod_id, agent_id, attempt, points))
+def pods_progress(reports: Iterable[Report]) -> set[tuple[int, int]]:
+    """Store points of running pods' curves and tell the viewers. Returns id and attempt of the pods that are lost."""
+    sane = [
+        replace(report, points=sorted(map(_finite, report.points), key=lambda point: point.env_steps))
+        for report in reports
+    ]
+    by_pod = {(report.pod_id, report.attempt): report.points for report in sane}
+    told: dict[int, list[tuple[int, dict[str, Any]]]] = {}
+    lost = set(by_pod)
+    for pod_id, attempt, tournament_id, agent_id in claims.report(sane, lease=LEASE):
+        lost.discard((pod_id, attempt))
+        message = _curve_message(pod_id, agent_id, attempt, by_pod[pod_id, attempt])
+        told.setdefault(tournament_id, []).append((agent_id, message))
+    for tournament_id, messages in told.items():
+        # Not together with the report: raising the revision locks the tournament, which goes before its pods.
+        with transaction.atomic():
+            for agent_id, message in messages:
+                events.publish(tournament_id, "curve", agent_id, message)
+    return lost
 
 
 def _finite(point: Progress) -> Progress:
@@ -221,7 +233,7 @@ def _finite(point: Progress) -> Progress:
     )
 
 
-def _curve_message(pod_id: int, agent_id: int, attempt: int, points: list[Progress]) -> dict[str, Any]:
+def _curve_message(pod_id: int, agent_id: int, attempt: int, points: Sequence[Progress]) -> dict[str, Any]:
     """New points as columns, with the time at which the newest left its pod; seconds as exact as in a snapshot."""
     names = sorted({name for point in points for name in point.losses})
     return {

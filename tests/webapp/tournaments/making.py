@@ -11,7 +11,9 @@ from podracer_core.spec_parse import spec_parse
 from podracer_core.tournament.statistics import summarise
 from tests.webapp import people
 from webapp.tournaments import orchestrator, services, storage
+from webapp.tournaments.claims import Report
 from webapp.tournaments.endings import StoredFiles
+from webapp.tournaments.errors import PodLostError
 from webapp.tournaments.models import Tournament
 from webapp.tournaments.orchestrator import Claim
 
@@ -98,4 +100,6 @@ def point(env_steps: int, episodic_return: float | None = 1.0, **losses: float) 
 
 
 def progress(claimed: Claim, *points: Progress) -> None:
-    orchestrator.pod_progress(pod_id=claimed.pod_id, attempt=claimed.attempt, points=points)
+    """Raises PodLostError, as a slot does."""
+    if orchestrator.pods_progress([Report(claimed.pod_id, claimed.attempt, points)]):
+        raise PodLostError(f"pod {claimed.pod_id} is lost")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -188,6 +189,23 @@ async def _points(tournament: Tournament, headers: list[tuple[bytes, bytes]], la
             message = await said(socket)
             heard.update(message["data"]["env_steps"] if message["type"] == "curve" else [])
         return sorted(heard)
+
+
+async def test_one_who_leaves_while_something_is_read_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, reading, go_on = feed._sockets_read, threading.Event(), threading.Event()
+
+    def slow(*args: Any) -> Any:
+        reading.set()
+        go_on.wait(10)
+        return read(*args)
+
+    monkeypatch.setattr(feed, "_sockets_read", slow)
+    monkeypatch.setattr(feed, "CHECK_INTERVAL", 0.01)
+    tournament = await run(making.tournament, start=False)
+    async with pages(tournament, 1):
+        await asyncio.to_thread(reading.wait, 10)
+        asyncio.get_running_loop().call_later(0.1, go_on.set)
+    assert await members(events.group_name(tournament.pk)) == 0
 
 
 async def test_many_viewers_make_the_window_longer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,9 @@ Answer = TypeVar("Answer")
 async def read(function: Callable[..., Answer], *args: Any) -> Answer:
     """Read in a thread of its own: a long snapshot holds up nobody."""
     answer: Answer = await database_sync_to_async(function, thread_sensitive=False)(*args)
+    task = asyncio.current_task()
+    if task and task.cancelling():
+        raise asyncio.CancelledError  # asgiref waits for the thread and says nothing of it: a loop would go on for ever
     return answer
 
 
@@ -158,7 +161,8 @@ class Feed:
         """Join the groups again, which a restarted broker has forgotten, and look for what was missed meanwhile."""
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._look.wait(), CHECK_INTERVAL)
+                async with asyncio.timeout(CHECK_INTERVAL):
+                    await self._look.wait()
             self._look.clear()
             await self._join()
             viewers = [*self.viewers]
