@@ -36,6 +36,9 @@ from benchmarks.viewers.machine import Memory, cpu_seconds, service_pids
 from benchmarks.viewers.page import RealPage
 from tests.stack import REPOSITORY, Stack, wait_for
 
+CROWDS = 2
+"""Processes that the viewers without a screen are shared out among: one alone would be late itself."""
+
 WARM_SECONDS = 10.0
 """Of all viewers before the clock starts."""
 
@@ -65,8 +68,8 @@ def measure(folder: Path, options: argparse.Namespace) -> list[str]:
         pids = service_pids(stack.home)
         pids |= {f"pods {i}": pid for i, pid in enumerate(running.enter_context(_pods(stack, options)))}
         path = f"/ws/tournaments/{identity}/"
-        order, crowd_pid = running.enter_context(_crowd(stack, path, cookies))
-        pids["viewers"] = crowd_pid
+        order, crowds = running.enter_context(_crowds(stack, path, cookies))
+        pids |= {f"viewers {i}": pid for i, pid in enumerate(crowds)}
         page = RealPage(sign_in_link(stack), f"{stack.url}/tournaments/{identity}/") if options.page else None
         if page:
             page.start()
@@ -142,22 +145,29 @@ Order = Callable[..., dict[str, Any]]
 
 
 @contextmanager
-def _crowd(stack: Stack, path: str, cookies: list[str]) -> Iterator[tuple[Order, int]]:
-    """All viewers without a screen, who do as they are told."""
-    command = [sys.executable, "-m", "benchmarks.viewers.crowd"]
-    with subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as crowd:
-        assert crowd.stdin
-        assert crowd.stdout
-        begin = {"url": stack.url, "path": path, "cookies": cookies}
-        print(json.dumps(begin), file=crowd.stdin, flush=True)
+def _crowds(stack: Stack, path: str, cookies: list[str]) -> Iterator[tuple[Order, list[int]]]:
+    """All viewers without a screen, who do as they are told, in CROWDS processes. Order, and the pids."""
+    with ExitStack() as running:
+        crowds = [running.enter_context(_crowd(stack, path, cookies[i::CROWDS])) for i in range(CROWDS)]
 
         def order(**parts: Any) -> dict[str, Any]:
-            print(json.dumps(parts), file=crowd.stdin, flush=True)
-            answer: dict[str, Any] = json.loads(crowd.stdout.readline())
-            return answer
+            for number, crowd in enumerate(crowds):
+                # One viewer alone stalls.
+                print(json.dumps(parts if number == 0 else {**parts, "stall": 0}), file=crowd.stdin, flush=True)
+            answers = [json.loads(crowd.stdout.readline()) for crowd in crowds if crowd.stdout]
+            return report.joined(answers)
 
+        yield order, [crowd.pid for crowd in crowds]
+
+
+@contextmanager
+def _crowd(stack: Stack, path: str, cookies: list[str]) -> Iterator["subprocess.Popen[str]"]:
+    command = [sys.executable, "-m", "benchmarks.viewers.crowd"]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as crowd:
+        begin = {"url": stack.url, "path": path, "cookies": cookies}
+        print(json.dumps(begin), file=crowd.stdin, flush=True)
         try:
-            yield order, crowd.pid
+            yield crowd
         finally:
             crowd.terminate()
 

@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.viewers.machine import Memory
@@ -71,3 +71,18 @@ def load(seconds: float, spent: Mapping[str, float]) -> None:
     shares = ", ".join(f"{name} {share / seconds:.2f}" for name, share in spent.items())
     used = sum(spent.values()) / seconds
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; cores used: {used:.2f} ({shares})")
+
+
+def joined(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What several crowds answer, as one: numbers and lists are added up, those who differ or came again are named."""
+    whole: dict[str, Any] = {}
+    for number, answer in enumerate(answers):
+        for name, value in answer.items():
+            if isinstance(value, dict):
+                named = {f"{number}/{key}": one for key, one in value.items()}
+                whole[name] = whole.get(name, {}) | named
+            elif isinstance(value, list):
+                whole[name] = [sum(pair) for pair in zip(whole.get(name, [0] * len(value)), value, strict=True)]
+            else:
+                whole[name] = min(whole.get(name, value), value) if name == "began" else whole.get(name, 0) + value
+    return whole

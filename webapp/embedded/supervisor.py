@@ -191,7 +191,9 @@ class Supervisor:
         address = ["--host", self.host, "--port", str(self.port)]
         quiet = ["--lifespan", "off", "--no-access-log", "--no-use-colors", "--no-server-header"]
         patience = ["--timeout-graceful-shutdown", "2"]
-        return ["-m", "uvicorn", "webapp.asgi:application", *address, *quiet, *patience]
+        # To squeeze the same message for each of many viewers would take longer than to send it.
+        plain = ["--ws-per-message-deflate", "false"]
+        return ["-m", "uvicorn", "webapp.asgi:application", *address, *quiet, *patience, *plain]
 
 
 class _Loading(threading.Thread):

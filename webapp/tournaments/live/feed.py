@@ -29,8 +29,11 @@ logger = logging.getLogger(__name__)
 WINDOW = 0.1
 """Seconds for which messages are collected before they go out together."""
 
-FRAMES_PER_SECOND = 1000
+FRAMES_PER_SECOND = 750
 """That this process sends at most: many viewers make the window longer."""
+
+JOINING = 16
+"""Connections to the broker that viewers who come at once may use, each for a moment."""
 
 CHECK_INTERVAL = 5.0
 """Seconds between two looks at what no message says: a lost group, a token that has expired, a missed revision."""
@@ -66,6 +69,7 @@ class Feed:
         self._layer = get_channel_layer()
         self._groups = {events.group_name(tournament_id)}
         self._backlog = Backlog()
+        self._joining = asyncio.Semaphore(JOINING)
         self._heard, self._look, self._started = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._task = asyncio.create_task(self._run())
 
@@ -74,7 +78,8 @@ class Feed:
         await self._started.wait()
         if viewer.person is not None and viewer.outbox.over is None:
             self._groups.add(person_group(viewer.person))
-            await self._layer.group_add(person_group(viewer.person), self._channel)
+            async with self._joining:
+                await self._layer.group_add(person_group(viewer.person), self._channel)
 
     async def snapshot(self) -> tuple[int, str]:
         """The revision, and JSON of all that the page shows. Raises Tournament.DoesNotExist."""
