@@ -42,6 +42,7 @@ class Store:
     def _event(self, event: Item) -> None:
         if not any(other["id"] == event["id"] for other in self.events):
             self.events.insert(0, event)
+            self.events.sort(key=lambda one: -int(one["id"]))
 
     def _pod(self, pod: Item) -> None:
         old = self.pods.get(pod["id"])

@@ -56,7 +56,10 @@ export class Store {
         this.championTake();
         return ["leaderboard", "curves", "tournament"];
       case "event":
-        if (!this.events.some((event) => event.id === data.id)) this.events = [data, ...this.events];
+        if (!this.events.some((event) => event.id === data.id)) {
+          // The newest first, whichever worker's message came first.
+          this.events = [data, ...this.events].sort((one, other) => other.id - one.id);
+        }
         return ["events"];
       case "pod":
         return this.podApply(data);

@@ -91,6 +91,11 @@ def test_late_points_of_a_lost_attempt_count_up_to_its_saved_state(apply: Any) -
     assert state["pods"][0]["attempt"] == 2
 
 
+def test_events_stand_in_their_order_whichever_came_first(apply: Any) -> None:
+    later, earlier = ({"type": "event", "data": {"id": number, "text": "stopped"}} for number in ("11", "9"))
+    assert [item["id"] for item in apply(later, earlier)["events"]] == ["11", "9", "1"]
+
+
 def test_an_event_that_comes_twice_is_told_once(apply: Any) -> None:
     event = {"type": "event", "data": {"id": "2", "text": "k7f2 takes 1st"}}
     assert [item["id"] for item in apply(event, event)["events"]] == ["2", "1"]

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 WINDOW = 0.1
 """Seconds for which messages are collected before they go out together."""
 
-FRAMES_PER_SECOND = 750
+FRAMES_PER_SECOND = 1000
 """That this process sends at most: many viewers make the window longer."""
 
 JOINING = 16
