@@ -131,15 +131,16 @@ class Viewer:
                 if seq is not None and message["seq"] != seq + 1:
                     return True
                 seq, self.revision = message["seq"], message["revision"]
-                self.store.apply(message["type"], message["data"])
-                self._applied(message)
+                self.store.take(message["type"], message["data"])
+                self._taken(message)
+            self.store.settle()
 
     def _count(self, text: str | bytes) -> None:
         if self.counted:
             self.record.frames += 1
             self.record.letters += len(text)
 
-    def _applied(self, message: dict[str, Any]) -> None:
+    def _taken(self, message: dict[str, Any]) -> None:
         if message["type"] == "snapshot":
             self.ready.set()
         if self.counted:

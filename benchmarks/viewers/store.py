@@ -21,7 +21,18 @@ class Store:
     """Everything is replaced by a snapshot, and changed by each message after it."""
 
     def apply(self, kind: str, data: Any) -> None:
+        self.take(kind, data)
+        self.settle()
+
+    def take(self, kind: str, data: Any) -> None:
+        """`apply` one of several messages; `settle` follows the last."""
         getattr(self, f"_{kind}")(data)
+
+    def settle(self) -> None:
+        """Add up what all running pods do: for a browser a trifle after every message, here half of all work."""
+        if self._moved:
+            self._moved = False
+            self.tournament["env_steps_per_second"] = sum([pod["env_steps_per_second"] for pod in self._running()])
 
     def _snapshot(self, snapshot: Item) -> None:
         self.tournament: Item = snapshot["tournament"]
@@ -31,8 +42,10 @@ class Store:
         self.events: list[Item] = snapshot["events"]["items"]
         self.curves: dict[str, Curve] = snapshot["curves"]
         self.resumed: dict[str, tuple[int, float]] = {}
+        self._moved = False
 
     def _status(self, tournament: Item) -> None:
+        self.settle()
         self.tournament = tournament
 
     def _leaderboard(self, board: Item) -> None:
@@ -45,6 +58,7 @@ class Store:
             self.events.sort(key=lambda one: -int(one["id"]))
 
     def _pod(self, pod: Item) -> None:
+        self.settle()
         old = self.pods.get(pod["id"])
         self.pods[pod["id"]] = pod
         self._running_pods = None
@@ -135,7 +149,7 @@ class Store:
         passed = seconds[-1] - seconds[first]
         if passed > 0:
             pod["env_steps_per_second"] = (curve["env_steps"][-1] - curve["env_steps"][first]) / passed
-        tournament["env_steps_per_second"] = sum([other["env_steps_per_second"] for other in self._running()])
+        self._moved = True
 
 
 def thin(curve: Curve, longest: int = LONGEST, kept: int = KEPT) -> None:
