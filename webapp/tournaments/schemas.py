@@ -28,22 +28,22 @@ class TournamentPatch(BaseModel):
     archived: bool | None = Field(None, description="true, once it has ended, takes it off the list and keeps it whole")
 
 
-class _Answer(BaseModel):
+class Answer(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class FieldError(_Answer):
+class FieldError(Answer):
     """`field` is a dotted path such as algorithms.0.search_space.learning_rate, "" for the whole."""
 
     field: str
     message: str
 
 
-class Errors(_Answer):
+class Errors(Answer):
     errors: list[FieldError]
 
 
-class PodCounts(_Answer):
+class PodCounts(Answer):
     QUEUED: int
     RUNNING: int
     FINISHED: int
@@ -51,7 +51,7 @@ class PodCounts(_Answer):
     STOPPED: int
 
 
-class TournamentOut(_Answer):
+class TournamentOut(Answer):
     """Times are ISO 8601; `seconds` leaves pauses out; `progress` and `seconds_left` are null where unknown.
 
     `reevaluations` counts newcomers that were evaluated again on fresh seeds before they could rank, and
@@ -93,12 +93,12 @@ class TournamentOut(_Answer):
     spec: dict[str, Any]
 
 
-class TournamentPage(_Answer):
+class TournamentPage(Answer):
     items: list[TournamentOut]
     count: int
 
 
-class EntryOut(_Answer):
+class EntryOut(Answer):
     """A leaderboard entry; `beats_next` is the probability that it is better than the next agent.
 
     `kind` is agent or ensemble; an ensemble stands where its score belongs, has neither rank nor colour, and its
@@ -125,18 +125,12 @@ class EntryOut(_Answer):
     total_env_steps: int
 
 
-class AgentName(_Answer):
+class AgentName(Answer):
     id: str
     name: str
 
 
-class EnsembleRequest(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    size: int = Field(description="how many of the best agents, 2 to the leaderboard's size")
-
-
-class EnsembleOut(_Answer):
+class EnsembleOut(Answer):
     """`status`: QUEUED, RUNNING, FINISHED or FAILED, for a `reason`; `members`: the best first."""
 
     agent: str
@@ -151,12 +145,7 @@ class EnsembleOut(_Answer):
     episodes: int
 
 
-class EnsemblePage(_Answer):
-    items: list[EnsembleOut]
-    count: int
-
-
-class LeaderboardPage(_Answer):
+class LeaderboardPage(Answer):
     """`making` lists ensembles that are being made, or could not be."""
 
     items: list[EntryOut]
@@ -164,7 +153,7 @@ class LeaderboardPage(_Answer):
     making: list[EnsembleOut]
 
 
-class PodOut(_Answer):
+class PodOut(Answer):
     id: str
     agent: str
     agent_name: str
@@ -192,12 +181,12 @@ class PodOut(_Answer):
     finished_at: str | None
 
 
-class PodPage(_Answer):
+class PodPage(Answer):
     items: list[PodOut]
     count: int
 
 
-class EventOut(_Answer):
+class EventOut(Answer):
     """`data` says the same as `text`, for programs; what it has depends on `kind`, see docs/events.md."""
 
     id: str
@@ -210,7 +199,7 @@ class EventOut(_Answer):
     pod: str | None
 
 
-class EventPage(_Answer):
+class EventPage(Answer):
     items: list[EventOut]
     count: int
 
@@ -221,20 +210,20 @@ class Ancestor(AgentName):
     changes: dict[str, list[Value]]
 
 
-class Confirmation(_Answer):
+class Confirmation(Answer):
     score: float | None
     score_low: float | None
     score_high: float | None
     episodes: int
 
 
-class Checkpoint(_Answer):
+class Checkpoint(Answer):
     size: int
     sha256: str
     filename: str
 
 
-class LogLine(_Answer):
+class LogLine(Answer):
     at: str
     level: str
     text: str
@@ -249,7 +238,7 @@ class Member(AgentName):
     score_high: float | None
 
 
-class AgentOut(_Answer):
+class AgentOut(Answer):
     """`ancestry` is the line that its weights come down, the eldest first, itself last.
 
     `origin` says why these parents; `screening` is its first evaluation where it was evaluated again.
@@ -294,208 +283,9 @@ class AgentOut(_Answer):
     beats_best_member: float | None
 
 
-class ExportRequest(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    format: str = Field(description="torchscript or onnx")
-
-
-class ReplayRequest(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    episode: str = Field(description="best, median or worst")
-
-
-class _Artefact(_Answer):
-    """status: QUEUED, RUNNING, FINISHED or FAILED; progress: share done; the numbers are null until it is FINISHED"""
-
-    status: str
-    progress: float
-    reason: str
-    size: int | None
-    sha256: str | None
-    filename: str
-    requested_at: str
-    finished_at: str | None
-
-
-class ExportOut(_Artefact):
-    """observations: random ones on which the export was compared; max_difference: of the actions on them"""
-
-    format: str
-    observations: int | None
-    max_difference: float | None
-
-
-class ReplayOut(_Artefact):
-    """episodes: played to choose from; length: in steps; fps, width, height: of the video"""
-
-    episode: str
-    episodes: int | None
-    seed: int | None
-    episodic_return: float | None
-    length: int | None
-    fps: float | None
-    width: int | None
-    height: int | None
-
-
-class ExportPage(_Answer):
-    items: list[ExportOut]
-    count: int
-
-
-class ReplayPage(_Answer):
-    items: list[ReplayOut]
-    count: int
-
-
-class CurveOut(BaseModel):
-    """Columns of one length; beside these one for each loss that the learner reports."""
-
-    model_config = ConfigDict(extra="allow", strict=True)
-
-    env_steps: list[int]
-    seconds: list[float]
-    episodic_return: list[float | None]
-
-
-class TournamentCurve(_Answer):
-    """Columns of one length, and where they lie: x is base_env_steps + env_steps, start_seconds + seconds, or
-    depth + env_steps / round_env_steps.
-    """
-
-    name: str
-    depth: int
-    base_env_steps: int
-    start_seconds: float | None
-    round_env_steps: int | None
-    env_steps: list[int]
-    seconds: list[float]
-    episodic_return: list[float | None]
-
-
-class TournamentCurves(_Answer):
-    """curves: by agent id"""
-
-    axis: str
-    curves: dict[str, TournamentCurve]
-
-
-class CurveStatistics(_Answer):
-    """Columns of one length. Where there is a single pod its mean has no interval.
-
-    pods: how many are under way at x; best: the highest return that any pod has had up to x
-    """
-
-    x: list[float]
-    pods: list[int]
-    mean: list[float | None]
-    mean_low: list[float | None]
-    mean_high: list[float | None]
-    iqm: list[float | None]
-    lower_quartile: list[float | None]
-    upper_quartile: list[float | None]
-    best: list[float]
-
-
-class EnvironmentPage(_Answer):
+class EnvironmentPage(Answer):
     items: list[CatalogueEntry]
     count: int
-
-
-class DrainRequest(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    now: bool = Field(False, description="what it runs saves its state, goes back into the queue and on elsewhere")
-
-
-class GpuOut(_Answer):
-    """memory: in bytes, as in GpuUsageOut"""
-
-    name: str
-    memory: int
-
-
-class GpuUsageOut(_Answer):
-    busy: list[float | None]
-    memory: list[int | None]
-
-
-class UsageOut(_Answer):
-    """The last minutes of its host as columns, a sample every `every` seconds, the newest last.
-
-    cpu and busy are shares from 0 to 1, memory is in bytes; null where the driver does not say.
-    """
-
-    every: float
-    cpu: list[float]
-    memory: list[int]
-    gpus: list[GpuUsageOut]
-
-
-class RunningOut(_Answer):
-    """A pod on a slot; `progress` of its round is null where neither steps nor seconds bound it.
-
-    Of a tournament that is not seen the names and ids are null.
-    """
-
-    slot: int
-    pod: str | None
-    agent: str | None
-    agent_name: str | None
-    color: int | None
-    algorithm: str | None
-    tournament: str | None
-    tournament_name: str | None
-    env_id: str | None
-    env_steps: int
-    round_env_steps: int | None
-    progress: float | None
-    env_steps_per_second: float
-
-
-class MakingOut(_Answer):
-    """An export or a replay that it makes beside its slots."""
-
-    kind: str
-    name: str
-    agent: str | None
-    agent_name: str | None
-    progress: float
-
-
-class WorkerOut(_Answer):
-    """state: online, draining (it runs what it has and takes nothing more), drained, or offline (not heard of).
-
-    drain: what is wanted of it: "", after (what it runs has ended) or now. What it has never said is empty or null.
-    """
-
-    id: str
-    name: str
-    device_kind: str
-    slots: int
-    seen_at: str
-    state: str
-    drain: str
-    host: str
-    cpu: str
-    cores: int | None
-    threads: int | None
-    memory: int | None
-    gpus: list[GpuOut]
-    usage: UsageOut
-    env_steps_per_second: float
-    running: list[RunningOut]
-    making: list[MakingOut]
-
-
-class SlotsOut(_Answer):
-    """Slots that take pods by device kind, and the workers that are online, drained ones included."""
-
-    cpu: int
-    cuda: int
-    workers: list[WorkerOut]
 
 
 def spec_components() -> dict[str, Any]:

@@ -10,7 +10,9 @@ from pydantic import BaseModel
 
 from tests.webapp.tournaments import making
 from webapp.tournaments import schemas
+from webapp.tournaments.curves import schemas as curve_schemas
 from webapp.tournaments.models import Agent, Pod, Tournament
+from webapp.tournaments.workers import schemas as worker_schemas
 
 JSON = "application/json"
 
@@ -220,10 +222,10 @@ def test_a_curve_comes_whole_thinned_and_as_csv(api: Client) -> None:
     claimed = making.claim()
     making.progress(claimed, *(making.point(step, float(step % 7), entropy=0.5) for step in range(100, 60_100, 100)))
     path = f"/api/agents/{claimed.agent_id}/curve"
-    whole = holds(schemas.CurveOut, api.get(f"{path}?points=all"))
+    whole = holds(curve_schemas.CurveOut, api.get(f"{path}?points=all"))
     assert len(whole["env_steps"]) == 600
     assert set(whole) == {"env_steps", "seconds", "episodic_return", "entropy"}
-    few = holds(schemas.CurveOut, api.get(f"{path}?points=50"))
+    few = holds(curve_schemas.CurveOut, api.get(f"{path}?points=50"))
     assert 10 <= len(few["env_steps"]) <= 60
     assert (few["env_steps"][0], few["env_steps"][-1]) == (100, 60_000)
     csv = api.get(path, headers={"accept": "text/csv"})
@@ -248,7 +250,7 @@ def test_a_curve_from_the_ancestor_counts_on(api: Client) -> None:
 
 def test_an_agent_without_points_has_empty_columns(api: Client) -> None:
     making.tournament()
-    body = holds(schemas.CurveOut, api.get(f"/api/agents/{making.claim().agent_id}/curve?from=ancestor"))
+    body = holds(curve_schemas.CurveOut, api.get(f"/api/agents/{making.claim().agent_id}/curve?from=ancestor"))
     assert body == {"env_steps": [], "seconds": [], "episodic_return": []}
 
 
@@ -256,7 +258,7 @@ def test_nan_in_a_curve_is_null(api: Client) -> None:
     making.tournament()
     claimed = making.claim()
     making.progress(claimed, making.point(10, 1.0, entropy=0.5), making.point(20, float("nan"), entropy=float("inf")))
-    body = holds(schemas.CurveOut, api.get(f"/api/agents/{claimed.agent_id}/curve"))
+    body = holds(curve_schemas.CurveOut, api.get(f"/api/agents/{claimed.agent_id}/curve"))
     assert (body["episodic_return"], body["entropy"]) == ([1.0, None], [0.5, None])
     holds(schemas.PodPage, api.get(f"/api/tournaments/{claimed.tournament_id}/pods"))
 
@@ -265,7 +267,7 @@ def test_workers_and_slots_online_are_shown(api: Client) -> None:
     from webapp.tournaments import services
 
     services.worker_seen(name="host-1", device_kind="cpu", slots=2)
-    body = holds(schemas.SlotsOut, api.get("/api/workers"))
+    body = holds(worker_schemas.SlotsOut, api.get("/api/workers"))
     assert (body["cpu"], body["cuda"], body["workers"][0]["name"]) == (2, 0, "host-1")
 
 

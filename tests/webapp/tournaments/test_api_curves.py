@@ -9,7 +9,7 @@ from django.test import Client
 
 from tests.webapp.tournaments import making
 from tests.webapp.tournaments.test_api import holds, refused
-from webapp.tournaments import schemas
+from webapp.tournaments.curves import schemas as curve_schemas
 from webapp.tournaments.models import Agent, Tournament
 
 
@@ -30,7 +30,7 @@ def race(owner: object) -> Tournament:
 
 
 def test_curves_come_with_where_they_lie(api: Client, race: Tournament) -> None:
-    body = holds(schemas.TournamentCurves, api.get(f"/api/tournaments/{race.pk}/curves"))
+    body = holds(curve_schemas.TournamentCurves, api.get(f"/api/tournaments/{race.pk}/curves"))
     first, second = body["curves"].values()
     assert (first["env_steps"], first["episodic_return"]) == ([10, 20, 30], [1.0, None, 3.0])
     assert (second["base_env_steps"], second["depth"], second["round_env_steps"]) == (100, 1, 100)
@@ -49,15 +49,15 @@ def test_curves_come_with_where_they_lie(api: Client, race: Tournament) -> None:
 def test_a_window_is_answered_with_a_neighbour_at_each_end(
     api: Client, race: Tournament, window: str, drawn: list[list[int]]
 ) -> None:
-    body = holds(schemas.TournamentCurves, api.get(f"/api/tournaments/{race.pk}/curves?{window}"))
+    body = holds(curve_schemas.TournamentCurves, api.get(f"/api/tournaments/{race.pk}/curves?{window}"))
     assert [curve["env_steps"] for curve in body["curves"].values()] == drawn
 
 
 def test_statistics_are_columns_at_equal_steps(api: Client, race: Tournament) -> None:
     address = f"/api/tournaments/{race.pk}/curves/statistics"
-    body = holds(schemas.CurveStatistics, api.get(f"{address}?from=10&to=30&points=3"))
+    body = holds(curve_schemas.CurveStatistics, api.get(f"{address}?from=10&to=30&points=3"))
     assert (body["x"], body["mean"], body["pods"]) == ([10.0, 20.0, 30.0], [1.0, 2.0, 3.0], [1, 1, 1])
-    assert holds(schemas.CurveStatistics, api.get(address))["best"][-1] == 7.0
+    assert holds(curve_schemas.CurveStatistics, api.get(address))["best"][-1] == 7.0
 
 
 def test_the_table_has_every_point_and_an_empty_cell_for_what_is_not_known(api: Client, race: Tournament) -> None:
@@ -85,8 +85,8 @@ def test_a_draft_has_an_empty_table_and_no_curves(api: Client, owner: object) ->
     assert text_of(api.get(f"/api/tournaments/{draft.pk}/curves?format=csv")).splitlines() == [
         "agent,name,env_steps,total_env_steps,seconds,episodic_return"
     ]
-    assert holds(schemas.TournamentCurves, api.get(f"/api/tournaments/{draft.pk}/curves"))["curves"] == {}
-    assert holds(schemas.CurveStatistics, api.get(f"/api/tournaments/{draft.pk}/curves/statistics"))["x"] == []
+    assert holds(curve_schemas.TournamentCurves, api.get(f"/api/tournaments/{draft.pk}/curves"))["curves"] == {}
+    assert holds(curve_schemas.CurveStatistics, api.get(f"/api/tournaments/{draft.pk}/curves/statistics"))["x"] == []
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from pydantic import TypeAdapter
 
 from podracer_core.errors import SpecError
 from tests.webapp.tournaments import making
-from webapp.tournaments import dispatch, schemas, services, storage
+from webapp.tournaments import dispatch, services, storage
 from webapp.tournaments.artefacts import artefacts
+from webapp.tournaments.artefacts import schemas as artefact_schemas
 from webapp.tournaments.artefacts.artefacts import ArtefactClaim, MadeFile
 from webapp.tournaments.errors import ArtefactLostError
 from webapp.tournaments.models import Artefact
@@ -172,12 +173,12 @@ def test_the_api_takes_requests_and_gives_the_file_in_parts(api: Client, agent_i
     path = f"/api/agents/{agent_id}/exports"
     answer = api.post(path, {"format": "onnx"}, content_type="application/json")
     assert (answer.status_code, answer["Location"]) == (202, f"{path}/onnx")
-    TypeAdapter(schemas.ExportOut).validate_python(answer.json())
+    TypeAdapter(artefact_schemas.ExportOut).validate_python(answer.json())
     assert (answer.json()["status"], answer.json()["size"]) == ("QUEUED", None)
     assert api.get(f"{path}/onnx").status_code == 404
     finish(claim(), {"observations": 256, "max_difference": 2e-7})
     page = api.get(path).json()
-    TypeAdapter(schemas.ExportPage).validate_python(page)
+    TypeAdapter(artefact_schemas.ExportPage).validate_python(page)
     (item,) = page["items"]
     assert (item["format"], item["status"], item["size"], item["sha256"]) == ("onnx", "FINISHED", len(CONTENT), SHA256)
     assert (item["observations"], item["max_difference"]) == (256, 2e-7)
@@ -194,7 +195,7 @@ def test_the_api_shows_replays_in_the_page(api: Client, agent_id: int) -> None:
     assert api.post(path, {"episode": "best"}, content_type="application/json").status_code == 202
     finish(claim(), REPLAY, poster=True)
     page = api.get(path).json()
-    TypeAdapter(schemas.ReplayPage).validate_python(page)
+    TypeAdapter(artefact_schemas.ReplayPage).validate_python(page)
     (item,) = page["items"]
     assert {name: item[name] for name in ("seed", "episodic_return", "length", "fps", "width", "height")} == {
         name: value for name, value in REPLAY.items() if name not in ("episodes", "poster")

@@ -17,6 +17,7 @@ from tests.webapp.tournaments import making
 from tests.webapp.tournaments.test_api import holds, post, refused
 from webapp.tournaments import endings, exporting, orchestrator, retention, schemas, services, storage
 from webapp.tournaments.artefacts import artefacts, ensembles
+from webapp.tournaments.artefacts import schemas as artefact_schemas
 from webapp.tournaments.artefacts.artefacts import ArtefactClaim, MadeFile
 from webapp.tournaments.errors import ArtefactLostError
 from webapp.tournaments.models import Agent, Artefact, Tournament
@@ -91,7 +92,7 @@ def test_it_is_asked_for_made_and_listed_where_its_score_belongs(api: Client) ->
     names = f"{best[0].name}, {best[1].name} and {best[2].name}"
     made = "80 (78.5 to 81.5) over 4 episodes; its best member alone has 90."
     assert events(api, tournament)[0] == f"ens-1, an ensemble of {names}: {made}"
-    (one,) = holds(schemas.EnsemblePage, api.get(path))["items"]
+    (one,) = holds(artefact_schemas.EnsemblePage, api.get(path))["items"]
     assert (one["status"], one["score"]) == ("FINISHED", 80)
 
 

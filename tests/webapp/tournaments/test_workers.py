@@ -15,10 +15,11 @@ from tests.webapp import people
 from tests.webapp.tournaments import making
 from tests.webapp.tournaments.test_api import holds, refused
 from webapp.accounts.models import Role
-from webapp.tournaments import dispatch, orchestrator, schemas, selectors, services
+from webapp.tournaments import dispatch, orchestrator, selectors, services
 from webapp.tournaments.artefacts import artefacts
 from webapp.tournaments.errors import TournamentError
 from webapp.tournaments.models import Pod, Worker
+from webapp.tournaments.workers import schemas as worker_schemas
 from webapp.tournaments.workers import selectors as worker_selectors
 from webapp.tournaments.workers import services as worker_services
 
@@ -61,7 +62,7 @@ def test_a_worker_is_listed_with_its_host_and_what_runs_on_it(api: Client) -> No
     tournament = making.tournament(name="race", round={"env_steps": 1000})
     claimed = making.claim(worker="w", slot=1)
     making.progress(claimed, making.point(250))
-    (worker,) = holds(schemas.SlotsOut, api.get("/api/workers"))["workers"]
+    (worker,) = holds(worker_schemas.SlotsOut, api.get("/api/workers"))["workers"]
     assert {name: worker[name] for name in FACTS} == FACTS
     assert worker["usage"] == USAGE
     assert (worker["state"], worker["env_steps_per_second"]) == ("online", 1000.0)
@@ -75,7 +76,7 @@ def test_of_a_tournament_that_one_does_not_see_only_the_load_shows(api: Client) 
     tournament = making.tournament(name="secret race")
     making.claim(worker="w")
     stranger = people.program_of(people.person("stranger", Role.RUNNER))
-    (worker,) = holds(schemas.SlotsOut, stranger.get("/api/workers"))["workers"]
+    (worker,) = holds(worker_schemas.SlotsOut, stranger.get("/api/workers"))["workers"]
     (running,) = worker["running"]
     assert {running[name] for name in ("pod", "agent", "agent_name", "tournament", "tournament_name")} == {None}
     page = people.browser_of(User.objects.get(username="stranger")).get("/workers/").content.decode()
@@ -111,14 +112,14 @@ def test_reading_many_workers_takes_as_many_queries_as_one() -> None:
 def test_a_drained_worker_is_given_nothing_and_others_are(api: Client) -> None:
     making.tournament(pool={"size": 2})
     seen("w"), seen("other", slots=3)
-    body = holds(schemas.WorkerOut, api.post("/api/workers/w/drain", b"", content_type="application/json"))
+    body = holds(worker_schemas.WorkerOut, api.post("/api/workers/w/drain", b"", content_type="application/json"))
     assert (body["state"], body["drain"]) == ("drained", "after")
     assert seen("w") == "after", "its sign of life tells it"
     assert not claimed_by("w")
     assert claimed_by("other")
     assert selectors.slots_online()["cpu"] == 3
     assert api.get("/api/workers").json()["cpu"] == 3
-    body = holds(schemas.WorkerOut, api.post("/api/workers/w/resume", b"", content_type="application/json"))
+    body = holds(worker_schemas.WorkerOut, api.post("/api/workers/w/resume", b"", content_type="application/json"))
     assert (body["state"], seen("w")) == ("online", "")
     assert claimed_by("w")
 
@@ -128,12 +129,8 @@ def test_what_runs_on_a_drained_worker_ends_there(api: Client) -> None:
     seen()
     claimed = making.claim(worker="w")
     worker = Worker.objects.get()
-    assert (
-        holds(schemas.WorkerOut, api.post(f"/api/workers/{worker.pk}/drain", b"", content_type="application/json"))[
-            "state"
-        ]
-        == "draining"
-    )
+    answer = api.post(f"/api/workers/{worker.pk}/drain", b"", content_type="application/json")
+    assert holds(worker_schemas.WorkerOut, answer)["state"] == "draining"
     making.progress(claimed, making.point(100))
     making.finish(claimed)
     assert state("w") == "drained"
@@ -197,7 +194,7 @@ def test_only_a_worker_that_is_offline_can_be_forgotten(api: Client) -> None:
     seen("lost"), seen("here")
     silent("lost")
     assert [worker["name"] for worker in api.get("/api/workers").json()["workers"]] == ["here"]
-    everyone = holds(schemas.SlotsOut, api.get("/api/workers?offline=true"))
+    everyone = holds(worker_schemas.SlotsOut, api.get("/api/workers?offline=true"))
     assert [(worker["name"], worker["state"]) for worker in everyone["workers"]] == [
         ("here", "online"),
         ("lost", "offline"),

@@ -13,6 +13,7 @@ from podracer_core.errors import SpecError
 from webapp.tournaments import schemas, selectors
 from webapp.tournaments.api import common
 from webapp.tournaments.curves import curves
+from webapp.tournaments.curves import schemas as curve_schemas
 from webapp.tournaments.downloads import download
 
 router = Router()
@@ -24,7 +25,9 @@ def agent(request: HttpRequest, agent_id: str) -> HttpResponse:
 
 
 @router.get(
-    "/agents/{agent_id}/curve", response=common.answers(schemas.CurveOut, 404), summary="An agent's learning curve"
+    "/agents/{agent_id}/curve",
+    response=common.answers(curve_schemas.CurveOut, 404),
+    summary="An agent's learning curve",
 )
 def curve(
     request: HttpRequest,

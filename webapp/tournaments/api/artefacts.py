@@ -7,6 +7,7 @@ from ninja import Router
 from webapp.tournaments import schemas
 from webapp.tournaments.api import common
 from webapp.tournaments.artefacts import artefacts
+from webapp.tournaments.artefacts import schemas as artefact_schemas
 from webapp.tournaments.artefacts import selectors as artefact_selectors
 from webapp.tournaments.downloads import download
 from webapp.tournaments.models import Artefact
@@ -17,7 +18,9 @@ router = Router()
 _EXPORT, _REPLAY = Artefact.Kind.EXPORT, Artefact.Kind.REPLAY
 
 
-@router.get("/agents/{agent_id}/exports", response=common.answers(schemas.ExportPage, 404), summary="Exports asked for")
+@router.get(
+    "/agents/{agent_id}/exports", response=common.answers(artefact_schemas.ExportPage, 404), summary="Exports asked for"
+)
 def exports(request: HttpRequest, agent_id: str, limit: Limit = 100, offset: Offset = 0) -> HttpResponse:
     return common.answer(
         artefact_selectors.artefact_list(common.agent_id(agent_id), _EXPORT, limit=limit, offset=offset)
@@ -26,10 +29,10 @@ def exports(request: HttpRequest, agent_id: str, limit: Limit = 100, offset: Off
 
 @router.post(
     "/agents/{agent_id}/exports",
-    response=common.answers(schemas.ExportOut, 404, 409, status=202),
+    response=common.answers(artefact_schemas.ExportOut, 404, 409, status=202),
     summary="Have the agent exported as TorchScript or ONNX",
 )
-def export_request(request: HttpRequest, agent_id: str, wanted_export: schemas.ExportRequest) -> HttpResponse:
+def export_request(request: HttpRequest, agent_id: str, wanted_export: artefact_schemas.ExportRequest) -> HttpResponse:
     """A worker makes it and proves it equal to the agent. Asking again for one that failed tries again."""
     return _requested(common.agent_id(agent_id), _EXPORT, wanted_export.format, f"exports/{wanted_export.format}")
 
@@ -46,7 +49,9 @@ def export(request: HttpRequest, agent_id: str, format: str) -> HttpResponseBase
     return _artefact(request, common.agent_id(agent_id), _EXPORT, format)
 
 
-@router.get("/agents/{agent_id}/replays", response=common.answers(schemas.ReplayPage, 404), summary="Replays asked for")
+@router.get(
+    "/agents/{agent_id}/replays", response=common.answers(artefact_schemas.ReplayPage, 404), summary="Replays asked for"
+)
 def replays(request: HttpRequest, agent_id: str, limit: Limit = 100, offset: Offset = 0) -> HttpResponse:
     return common.answer(
         artefact_selectors.artefact_list(common.agent_id(agent_id), _REPLAY, limit=limit, offset=offset)
@@ -55,10 +60,10 @@ def replays(request: HttpRequest, agent_id: str, limit: Limit = 100, offset: Off
 
 @router.post(
     "/agents/{agent_id}/replays",
-    response=common.answers(schemas.ReplayOut, 404, 409, status=202),
+    response=common.answers(artefact_schemas.ReplayOut, 404, 409, status=202),
     summary="Have an episode filmed",
 )
-def replay_request(request: HttpRequest, agent_id: str, wanted_replay: schemas.ReplayRequest) -> HttpResponse:
+def replay_request(request: HttpRequest, agent_id: str, wanted_replay: artefact_schemas.ReplayRequest) -> HttpResponse:
     """A worker plays episodes in the real Gymnasium environment and films the best, the median or the worst."""
     return _requested(common.agent_id(agent_id), _REPLAY, wanted_replay.episode, f"replays/{wanted_replay.episode}")
 

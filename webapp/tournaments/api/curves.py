@@ -9,8 +9,9 @@ from ninja import Router
 from ninja.params.functions import Query
 
 from podracer_core.errors import SpecError
-from webapp.tournaments import schemas, selectors
+from webapp.tournaments import selectors
 from webapp.tournaments.api import common
+from webapp.tournaments.curves import schemas as curve_schemas
 from webapp.tournaments.curves.csv_table import curves_csv
 from webapp.tournaments.curves.population import Axis
 from webapp.tournaments.downloads import download_text
@@ -27,7 +28,7 @@ _HIGH: Any = Query(None, alias="to", description="where it ends")
 
 @router.get(
     "/tournaments/{tournament_id}/curves",
-    response=common.answers(schemas.TournamentCurves, 404),
+    response=common.answers(curve_schemas.TournamentCurves, 404),
     summary="The learning curves of all agents",
     openapi_extra=_CSV,
 )
@@ -58,7 +59,7 @@ def curves(
 
 @router.get(
     "/tournaments/{tournament_id}/curves/statistics",
-    response=common.answers(schemas.CurveStatistics, 404),
+    response=common.answers(curve_schemas.CurveStatistics, 404),
     summary="Mean, middle and best of all curves",
 )
 def statistics(

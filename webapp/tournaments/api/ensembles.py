@@ -6,6 +6,7 @@ from ninja import Router
 from webapp.tournaments import schemas
 from webapp.tournaments.api import common
 from webapp.tournaments.artefacts import ensemble_selectors, ensembles
+from webapp.tournaments.artefacts import schemas as artefact_schemas
 from webapp.tournaments.schemas import Limit, Offset
 
 router = Router()
@@ -13,7 +14,7 @@ router = Router()
 
 @router.get(
     "/tournaments/{tournament_id}/ensembles",
-    response=common.answers(schemas.EnsemblePage, 404),
+    response=common.answers(artefact_schemas.EnsemblePage, 404),
     summary="Ensembles, the newest first",
 )
 def ensemble_list(request: HttpRequest, tournament_id: str, limit: Limit = 100, offset: Offset = 0) -> HttpResponse:
@@ -27,7 +28,7 @@ def ensemble_list(request: HttpRequest, tournament_id: str, limit: Limit = 100, 
     summary="Have the best agents made one policy",
 )
 def ensemble_request(
-    request: HttpRequest, tournament_id: str, wanted_ensemble: schemas.EnsembleRequest
+    request: HttpRequest, tournament_id: str, wanted_ensemble: artefact_schemas.EnsembleRequest
 ) -> HttpResponse:
     """A worker makes it of the agents that stand on the leaderboard now, and evaluates it on fresh seeds.
 

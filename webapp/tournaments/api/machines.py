@@ -8,6 +8,7 @@ from webapp.accounts.access import request_actor
 from webapp.tournaments import access, schemas
 from webapp.tournaments.api import common
 from webapp.tournaments.schemas import Limit, Offset
+from webapp.tournaments.workers import schemas as worker_schemas
 from webapp.tournaments.workers import selectors as worker_selectors
 from webapp.tournaments.workers import services as worker_services
 
@@ -27,14 +28,14 @@ def environments(request: HttpRequest, limit: Limit = 100, offset: Offset = 0) -
     return common.answer({"items": items, "count": len(entries)})
 
 
-@router.get("/workers", response=common.answers(schemas.SlotsOut), summary="Slots and workers that are online")
+@router.get("/workers", response=common.answers(worker_schemas.SlotsOut), summary="Slots and workers that are online")
 def workers(request: HttpRequest, offline: bool = False) -> HttpResponse:
     """Drained workers are listed, but their slots are not counted; `offline=true` lists also those not heard of."""
     items = worker_selectors.worker_list(visible=access.visible(request_actor(request)), offline=offline)
     return common.answer({**worker_selectors.slots_taking(items), "workers": items})
 
 
-_DONE = common.answers(schemas.WorkerOut, 404)
+_DONE = common.answers(worker_schemas.WorkerOut, 404)
 
 
 def _worker(request: HttpRequest, name: str) -> HttpResponse:
@@ -43,7 +44,9 @@ def _worker(request: HttpRequest, name: str) -> HttpResponse:
 
 # A name may hold any sign, slashes included.
 @operations.post("/workers/{path:worker}/drain", response=_DONE, summary="Give a worker nothing more")
-def worker_drain(request: HttpRequest, worker: str, wanted_drain: schemas.DrainRequest | None = None) -> HttpResponse:
+def worker_drain(
+    request: HttpRequest, worker: str, wanted_drain: worker_schemas.DrainRequest | None = None
+) -> HttpResponse:
     """`worker` is its name or id. What it runs ends there; with `now` it saves its state and goes on elsewhere."""
     name = worker_selectors.worker_name(worker)
     worker_services.worker_drain(name=name, now=wanted_drain.now if wanted_drain else False)

@@ -13,8 +13,10 @@ from podracer_core.errors import SpecError
 from podracer_core.sentences import sentence
 from webapp.tournaments import schemas
 from webapp.tournaments.api import common, notifications, retention, sharing
+from webapp.tournaments.artefacts import schemas as artefact_schemas
 from webapp.tournaments.errors import TournamentError
 from webapp.tournaments.models import Agent, Tournament, Webhook, Worker
+from webapp.tournaments.workers import schemas as worker_schemas
 
 
 def _spec_refused(request: HttpRequest, error: SpecError) -> HttpResponse:
@@ -33,12 +35,12 @@ def _field(loc: tuple[Any, ...]) -> str:
 
 _BODIES: dict[str, type[BaseModel]] = {
     "patch": schemas.TournamentPatch,
-    "wanted_export": schemas.ExportRequest,
-    "wanted_replay": schemas.ReplayRequest,
-    "wanted_ensemble": schemas.EnsembleRequest,
+    "wanted_export": artefact_schemas.ExportRequest,
+    "wanted_replay": artefact_schemas.ReplayRequest,
+    "wanted_ensemble": artefact_schemas.EnsembleRequest,
     "change": sharing.SharingChange,
     "wanted_link": sharing.LinkRequest,
-    "wanted_drain": schemas.DrainRequest,
+    "wanted_drain": worker_schemas.DrainRequest,
     "wanted_webhook": notifications.WebhookRequest,
     "wanted_retention": retention.RetentionRequest,
 }
