@@ -22,3 +22,8 @@ def finite(value: float | None) -> float | None:
 def storable(text: str) -> str:
     """`text` without NUL, which PostgreSQL refuses: what an environment says when it crashes may have any sign."""
     return text.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+
+
+def iso(moment: datetime | None) -> str | None:
+    """A time as JSON has it."""
+    return moment.isoformat() if moment else None

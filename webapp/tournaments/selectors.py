@@ -1,42 +1,28 @@
-"""Every read, as the API, the sockets and the pages show it: plain JSON, ids as strings, no NaN.
+"""Reads of tournaments, their leaderboard, pods and events, as the API, the sockets and the pages show them.
+
+Plain JSON, ids as strings, no NaN. Other subjects have selectors of their own, beside this or in their packages.
 
 The number of queries does not depend on the number of rows.
 """
 
-import math
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, F, Func, IntegerField, Q, QuerySet, Sum
-from django.db.models.functions import Now
 
 from podracer_core.spec import StopSpec
 from podracer_core.tournament.stopping import Standing, budget_progress, target_progress
 from webapp.tournaments import clock
 from webapp.tournaments.artefacts import ensemble_selectors
-from webapp.tournaments.curves import curves
-from webapp.tournaments.curves import population as population_curves
-from webapp.tournaments.curves import statistics as curve_statistics
-from webapp.tournaments.curves import window as curve_window
-from webapp.tournaments.curves.population import Axis
-from webapp.tournaments.lineage import ancestry
-from webapp.tournaments.models import Agent, Event, LeaderboardEntry, Pod, PodLogLine, Tournament, Worker
-from webapp.tournaments.orchestrator import LEASE
+from webapp.tournaments.clock import iso
+from webapp.tournaments.curves import selectors as curve_selectors
+from webapp.tournaments.models import Agent, Event, LeaderboardEntry, Pod, Tournament
 
 Item = dict[str, Any]
 Page = dict[str, Any]
 
 SPARKLINE_POINTS = 60
-LOG_LINES = 500
-SNAPSHOT_POINTS = 30_000
-"""Of all curves together."""
-SNAPSHOT_AGENTS = 2_000
-"""The newest, whose curves are in it beside those of the leaderboard and of pods that run."""
-
-
-def _at(moment: datetime | None) -> str | None:
-    return moment.isoformat() if moment else None
 
 
 def _page(rows: QuerySet[Any], limit: int, offset: int) -> tuple[list[Any], int]:
@@ -148,9 +134,9 @@ def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) 
         "best_agent_name": best.name if best else None,
         "target_score": stop.score,
         "sparkline": row.best_history[-SPARKLINE_POINTS:],
-        "created_at": _at(row.created_at),
-        "started_at": _at(row.started_at),
-        "finished_at": _at(row.finished_at),
+        "created_at": iso(row.created_at),
+        "started_at": iso(row.started_at),
+        "finished_at": iso(row.finished_at),
         "spec": row.spec,
     }
 
@@ -291,10 +277,10 @@ def _pod(row: Any) -> Item:
         "start_seconds": (row.started_at - began).total_seconds() if row.started_at and began else None,
         "reason": row.reason,
         "seconds": row.seconds,
-        "stepping_since": _at(row.stepping_since),
-        "queued_at": _at(row.queued_at),
-        "started_at": _at(row.started_at),
-        "finished_at": _at(row.finished_at),
+        "stepping_since": iso(row.stepping_since),
+        "queued_at": iso(row.queued_at),
+        "started_at": iso(row.started_at),
+        "finished_at": iso(row.finished_at),
     }
 
 
@@ -314,7 +300,7 @@ def event_get(event_id: int) -> Item | None:
 def event_item(row: Event) -> Item:
     return {
         "id": str(row.pk),
-        "at": _at(row.at),
+        "at": iso(row.at),
         "kind": row.kind,
         "text": row.text,
         "data": row.data,
@@ -324,174 +310,7 @@ def event_item(row: Event) -> Item:
     }
 
 
-# Agents
-
-
-def agent_get(agent_id: int) -> Item:
-    """One agent with its ancestry, the eldest first, and its pod's log, or an ensemble with its members.
-
-    Raises Agent.DoesNotExist.
-    """
-    agent = Agent.every.select_related("tournament", "pod", "entry").get(pk=agent_id)
-    line = ancestry(agent)
-    entry = getattr(agent, "entry", None)
-    return {
-        "id": str(agent.pk),
-        "kind": agent.kind,
-        "name": agent.name,
-        "tournament": str(agent.tournament_id),
-        "tournament_name": agent.tournament.name,
-        "env_id": agent.tournament.env_id,
-        "algorithm": agent.algorithm,
-        "color": agent.color,
-        "hyperparameters": agent.hyperparameters,
-        "seed": agent.seed,
-        "strategy": agent.strategy,
-        "origin": agent.origin,
-        "changes": agent.changes,
-        "parents": [{"id": str(parent.pk), "name": parent.name} for parent in agent.parents.all()],
-        "ancestry": [_ancestor(member) for member in line],
-        "rank": entry.rank if entry else None,
-        "score": agent.score,
-        "score_low": agent.score_low,
-        "score_high": agent.score_high,
-        "mean": agent.mean,
-        "iqm": agent.iqm,
-        "episodes": len(agent.returns),
-        "returns": agent.returns,
-        "confirmation": agent.confirmation,
-        "screening": agent.screening,
-        "checkpoint": _checkpoint(agent),
-        **(_of_ensemble(agent) if agent.kind == Agent.Kind.ENSEMBLE else _of_pod(agent)),
-    }
-
-
-def _of_pod(agent: Agent) -> Item:
-    """What an agent has of its pod."""
-    pod = agent.pod
-    return {
-        "num_envs": agent.envs,
-        "status": pod.status,
-        "reason": pod.reason,
-        "env_steps": pod.env_steps,
-        "total_env_steps": agent.base_env_steps + pod.env_steps,
-        "seconds": pod.seconds,
-        "pod": str(pod.pk),
-        "log": _log(pod.pk),
-        "members": [],
-        "beats_best_member": None,
-    }
-
-
-def _of_ensemble(agent: Agent) -> Item:
-    """What stands in its place: no pod has trained an ensemble."""
-    making = ensemble_selectors.making(agent)
-    return {
-        "num_envs": None,
-        "status": making["status"],
-        "reason": making["reason"],
-        "env_steps": 0,
-        "total_env_steps": 0,
-        "seconds": 0.0,
-        "pod": None,
-        "log": [],
-        "members": ensemble_selectors.members(agent),
-        "beats_best_member": ensemble_selectors.beats_best_member(agent),
-    }
-
-
-def _ancestor(agent: Agent) -> Item:
-    return {
-        "id": str(agent.pk),
-        "name": agent.name,
-        "score": agent.score,
-        "strategy": agent.strategy,
-        "changes": agent.changes,
-    }
-
-
-def _checkpoint(agent: Agent) -> Item | None:
-    if not agent.checkpoint_file:
-        return None
-    return {
-        "size": agent.checkpoint_size,
-        "sha256": agent.checkpoint_sha256,
-        "filename": f"{agent.tournament.env_id}-{agent.name}.safetensors".replace("/", "-"),
-    }
-
-
-def checkpoint_get(agent_id: int) -> Item | None:
-    """Size, hash and filename of an agent's checkpoint and its `storage_name`; None where it has none.
-
-    Raises Agent.DoesNotExist.
-    """
-    agent = Agent.every.select_related("tournament").get(pk=agent_id)
-    found = _checkpoint(agent)
-    return found and {**found, "storage_name": agent.checkpoint_file}
-
-
-def _log(pod_id: int) -> list[Item]:
-    """The last LOG_LINES lines, the eldest first."""
-    rows = PodLogLine.objects.filter(pod_id=pod_id).order_by("-pk")[:LOG_LINES]
-    return [{"at": _at(row.at), "level": row.level, "text": row.text} for row in reversed(rows)]
-
-
-# Workers
-
-
-def slots_online() -> Item:
-    """Slots that take pods by device kind, and the workers heard of lately."""
-    rows = Worker.objects.filter(seen_at__gt=Now() - 3 * LEASE).order_by("name").defer("facts", "usage")
-    workers = [
-        {
-            "name": row.name,
-            "device_kind": row.device_kind,
-            "slots": row.slots,
-            "seen_at": _at(row.seen_at),
-            "drain": row.drain,
-        }
-        for row in rows
-    ]
-    taking = [row for row in rows if not row.drain]
-    totals = {kind: sum(row.slots for row in taking if row.device_kind == kind) for kind in Pod.DeviceKind.values}
-    return {**totals, "workers": workers}
-
-
-# Curves and the whole
-
-
-def agent_curve(agent_id: int, *, points: int | None = 500, from_ancestor: bool = False) -> curves.Curve:
-    """An agent's curve; `points=None` is complete, `from_ancestor` prepends the line that it descends from.
-
-    Raises Agent.DoesNotExist.
-    """
-    agent = Agent.every.get(pk=agent_id)
-    line = ancestry(agent) if from_ancestor else [agent]
-    found = curves.curves_of([member.pk for member in line])
-    whole = curves.joined(found[member.pk] for member in line if member.pk in found)
-    return whole if points is None else curves.thinned(whole, points)
-
-
-def tournament_curves(
-    tournament_id: int,
-    *,
-    axis: Axis = "steps",
-    low: float = -math.inf,
-    high: float = math.inf,
-    points: int = SNAPSHOT_POINTS,
-) -> dict[str, curve_window.Curve]:
-    """The return curves of a tournament's agents where `axis` is from `low` to `high`, by agent id.
-
-    Together about `points`; each keeps its extremes.
-    """
-    return curve_window.window(population_curves.curves_read(tournament_id), axis, low, high, points)
-
-
-def tournament_curve_statistics(
-    tournament_id: int, *, axis: Axis = "steps", low: float | None = None, high: float | None = None, points: int = 300
-) -> dict[str, list[Any]]:
-    """Mean, middle and best of all pods of a tournament at equal x, as columns."""
-    return curve_statistics.group(population_curves.curves_read(tournament_id), axis, low, high, points)
+# The whole
 
 
 def snapshot(tournament_id: int) -> Item:
@@ -499,9 +318,7 @@ def snapshot(tournament_id: int) -> Item:
 
     Its curves are those of the leaderboard, of pods that run and of the newest agents. Raises Tournament.DoesNotExist.
     """
-    latest = population_curves.curves_read(tournament_id, newest=SNAPSHOT_AGENTS)
-    curves_now = curve_window.window(latest, "steps", -math.inf, math.inf, SNAPSHOT_POINTS)
-    return {**page(tournament_id), "curves": curves_now}
+    return {**page(tournament_id), "curves": curve_selectors.latest_curves(tournament_id)}
 
 
 def page(tournament_id: int) -> Item:

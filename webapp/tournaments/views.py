@@ -11,8 +11,9 @@ from podracer_core.hyperparameters import ALGORITHMS
 from podracer_core.spec import MAX_ENSEMBLE, TournamentSpec
 from podracer_core.tournament import sentences
 from webapp.accounts.access import request_actor
-from webapp.tournaments import access, charts, selectors
+from webapp.tournaments import access, agent_selectors, charts, selectors
 from webapp.tournaments.artefacts import views as artefact_views
+from webapp.tournaments.curves import selectors as curve_selectors
 from webapp.tournaments.form import environment_cards
 from webapp.tournaments.form.presets import PRESETS
 from webapp.tournaments.insights import insights
@@ -72,7 +73,7 @@ def tournament_detail(request: HttpRequest, tournament_id: int) -> HttpResponse:
         "most_members": MAX_ENSEMBLE,
         "ended": tournament["status"] in Tournament.ENDED,
         "snapshot": snapshot,
-        "ancestry": selectors.agent_get(int(best))["ancestry"] if best else [],
+        "ancestry": agent_selectors.agent_get(int(best))["ancestry"] if best else [],
     }
     return render(request, "tournaments/detail.html", context)
 
@@ -103,8 +104,8 @@ def tournament_spec(request: HttpRequest, tournament_id: int) -> HttpResponse:
 def agent_detail(request: HttpRequest, agent_id: int) -> HttpResponse:
     """One agent: how it learned, what it is made of, where it comes from, and how to play it; or an ensemble."""
     try:
-        agent = selectors.agent_get(agent_id)
-        curve = selectors.agent_curve(agent_id)
+        agent = agent_selectors.agent_get(agent_id)
+        curve = curve_selectors.agent_curve(agent_id)
     except Agent.DoesNotExist:
         raise Http404 from None
     if agent["kind"] == Agent.Kind.ENSEMBLE:

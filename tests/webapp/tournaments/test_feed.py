@@ -17,6 +17,7 @@ from tests.webapp.tournaments import making
 from tests.webapp.tournaments.test_consumers import opened, run, said, token_headers
 from webapp.asgi import application
 from webapp.tournaments import events, orchestrator, selectors, services
+from webapp.tournaments.curves import selectors as curve_selectors
 from webapp.tournaments.live import feed, outbox
 from webapp.tournaments.live.consumers import TOGETHER
 from webapp.tournaments.models import Tournament
@@ -68,7 +69,7 @@ class Page:
                 "leaderboard": selectors.leaderboard_list(tournament.pk)["items"],
                 "pods": selectors.pod_list(tournament.pk)["items"],
                 "events": selectors.event_list(tournament.pk)["items"],
-                "curves": selectors.tournament_curves(tournament.pk),
+                "curves": curve_selectors.tournament_curves(tournament.pk),
                 "thinned": False,
             },
             {**vars(self.store), "pods": [*self.store.pods.values()]},

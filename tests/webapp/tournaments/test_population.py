@@ -10,7 +10,7 @@ from podracer_core.progress import Outcome, PodResult
 from podracer_core.spec import PodPlan
 from podracer_core.tournament.statistics import summarise
 from tests.webapp.tournaments import making
-from webapp.tournaments import orchestrator, selectors, services
+from webapp.tournaments import agent_selectors, orchestrator, selectors, services
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.models import Agent, Event, Pod, Tournament
 from webapp.tournaments.orchestrator import Claim
@@ -113,7 +113,7 @@ def test_a_rerun_trains_the_schedule_of_a_line_from_scratch() -> None:
     making.finish(claim, making.result(4.0, env_steps=3000))
     assert f"the schedule of {line[-1].name}, which scored 3, again from scratch" in last_event("agent_entered")
     # What it did again is its own line: its curve begins with itself, and its schedule is one to run again.
-    assert [member["id"] for member in selectors.agent_get(rerun.pk)["ancestry"]] == [str(rerun.pk)]
+    assert [member["id"] for member in agent_selectors.agent_get(rerun.pk)["ancestry"]] == [str(rerun.pk)]
     again = agent_of(making.claim())
     assert (parents(again), again.schedule) == ([rerun.index], rerun.schedule)
 
@@ -279,7 +279,7 @@ def test_a_lucky_evaluation_does_not_rank_and_is_counted() -> None:
     assert f"{lucky.name} scored 8 (evaluated again on fresh seeds; 12 at first)" in last_event("agent_rejected")
     shown = selectors.tournament_get(tournament.pk)
     assert (shown["reevaluations"], shown["reevaluations_changed"]) == (2, 1)
-    assert selectors.agent_get(lucky.pk)["screening"]["score"] == 12.0
+    assert agent_selectors.agent_get(lucky.pk)["screening"]["score"] == 12.0
 
 
 def test_the_bar_of_a_full_family_is_its_own_worst() -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.webapp.tournaments import making
-from webapp.tournaments import selectors
 from webapp.tournaments.curves import population as population_curves
+from webapp.tournaments.curves import selectors as curve_selectors
 from webapp.tournaments.curves import window as curve_window
 from webapp.tournaments.curves.population import AgentCurve
 from webapp.tournaments.curves.window import FEWEST_POINTS
@@ -105,12 +105,12 @@ def test_points_come_from_the_database_as_they_were_reported() -> None:
     claimed = making.claim()
     making.progress(claimed, making.point(10, 1.5), making.point(20, float("nan")), making.point(30, -7.25))
     Agent.objects.filter(pk=claimed.agent_id).update(base_env_steps=500)
-    (curve,) = selectors.tournament_curves(tournament.pk).values()
+    (curve,) = curve_selectors.tournament_curves(tournament.pk).values()
     assert (curve["env_steps"], curve["seconds"]) == ([10, 20, 30], [0.01, 0.02, 0.03])
     assert curve["episodic_return"] == [1.5, None, -7.25]
     assert (curve["base_env_steps"], curve["depth"], curve["round_env_steps"]) == (500, 0, 1000)
     assert curve["start_seconds"] >= 0
-    assert selectors.tournament_curves(tournament.pk, axis="steps", low=525, high=600) == {
+    assert curve_selectors.tournament_curves(tournament.pk, axis="steps", low=525, high=600) == {
         str(claimed.agent_id): curve
         | {"env_steps": [20, 30], "seconds": [0.02, 0.03], "episodic_return": [None, -7.25]}
     }

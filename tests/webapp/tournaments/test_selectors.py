@@ -12,8 +12,10 @@ from django.db.models import Q
 from django.test.utils import CaptureQueriesContext
 
 from tests.webapp.tournaments import making
-from webapp.tournaments import selectors, services
+from webapp.tournaments import agent_selectors, selectors, services
+from webapp.tournaments.curves import selectors as curve_selectors
 from webapp.tournaments.models import Agent, Tournament
+from webapp.tournaments.workers import selectors as worker_selectors
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +45,7 @@ def played(pods: int, name: str = "race") -> Tournament:
         selectors.leaderboard_list,
         selectors.pod_list,
         selectors.event_list,
-        selectors.tournament_curves,
+        curve_selectors.tournament_curves,
         selectors.snapshot,
     ],
 )
@@ -63,15 +65,15 @@ def test_listing_many_tournaments_takes_as_many_queries_as_one() -> None:
 def test_reading_a_late_descendant_takes_as_many_queries_as_an_early_one() -> None:
     tournament = played(8)
     early, late = (tournament.agents.filter(score__isnull=False).order_by(depth)[0] for depth in ("depth", "-depth"))
-    assert len(selectors.agent_get(late.pk)["ancestry"]) > len(selectors.agent_get(early.pk)["ancestry"])
-    assert queries(lambda: selectors.agent_get(early.pk)) == queries(lambda: selectors.agent_get(late.pk))
+    assert len(agent_selectors.agent_get(late.pk)["ancestry"]) > len(agent_selectors.agent_get(early.pk)["ancestry"])
+    assert queries(lambda: agent_selectors.agent_get(early.pk)) == queries(lambda: agent_selectors.agent_get(late.pk))
     for agent in (early, late):
-        assert queries(partial(selectors.agent_curve, agent.pk, from_ancestor=True)) <= 3
+        assert queries(partial(curve_selectors.agent_curve, agent.pk, from_ancestor=True)) <= 3
 
 
 def test_ancestry_goes_from_the_founder_to_the_agent_itself() -> None:
     agent = played(8).agents.order_by("-depth")[0]
-    line = [int(member["id"]) for member in selectors.agent_get(agent.pk)["ancestry"]]
+    line = [int(member["id"]) for member in agent_selectors.agent_get(agent.pk)["ancestry"]]
     assert line[-1] == agent.pk
     assert Agent.objects.get(pk=line[0]).parents.count() == 0
     for parent, child in pairwise(line):
@@ -122,7 +124,7 @@ def test_what_is_not_there_is_not_read() -> None:
     with pytest.raises(Tournament.DoesNotExist):
         selectors.tournament_get(1)
     with pytest.raises(Agent.DoesNotExist):
-        selectors.agent_curve(1)
+        curve_selectors.agent_curve(1)
 
 
 def test_workers_that_left_or_were_silent_have_no_slots() -> None:
@@ -130,5 +132,5 @@ def test_workers_that_left_or_were_silent_have_no_slots() -> None:
     services.worker_seen(name="b", device_kind="cuda", slots=1)
     services.worker_seen(name="a", device_kind="cpu", slots=3)
     services.worker_gone(name="b")
-    online = selectors.slots_online()
+    online = worker_selectors.slots_online()
     assert (online["cpu"], online["cuda"], [worker["name"] for worker in online["workers"]]) == (3, 0, ["a"])

@@ -15,7 +15,7 @@ from tests.webapp import people
 from tests.webapp.tournaments import making
 from tests.webapp.tournaments.test_api import holds, refused
 from webapp.accounts.models import Role
-from webapp.tournaments import dispatch, orchestrator, selectors, services
+from webapp.tournaments import dispatch, orchestrator, services
 from webapp.tournaments.artefacts import artefacts
 from webapp.tournaments.errors import TournamentError
 from webapp.tournaments.models import Pod, Worker
@@ -117,7 +117,7 @@ def test_a_drained_worker_is_given_nothing_and_others_are(api: Client) -> None:
     assert seen("w") == "after", "its sign of life tells it"
     assert not claimed_by("w")
     assert claimed_by("other")
-    assert selectors.slots_online()["cpu"] == 3
+    assert worker_selectors.slots_online()["cpu"] == 3
     assert api.get("/api/workers").json()["cpu"] == 3
     body = holds(worker_schemas.WorkerOut, api.post("/api/workers/w/resume", b"", content_type="application/json"))
     assert (body["state"], seen("w")) == ("online", "")

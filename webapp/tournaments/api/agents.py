@@ -10,10 +10,11 @@ from ninja import Router
 from ninja.params.functions import Query
 
 from podracer_core.errors import SpecError
-from webapp.tournaments import schemas, selectors
+from webapp.tournaments import agent_selectors, schemas
 from webapp.tournaments.api import common
 from webapp.tournaments.curves import curves
 from webapp.tournaments.curves import schemas as curve_schemas
+from webapp.tournaments.curves import selectors as curve_selectors
 from webapp.tournaments.downloads import download
 
 router = Router()
@@ -21,7 +22,7 @@ router = Router()
 
 @router.get("/agents/{agent_id}", response=common.answers(schemas.AgentOut, 404), summary="One agent")
 def agent(request: HttpRequest, agent_id: str) -> HttpResponse:
-    return common.answer(selectors.agent_get(common.agent_id(agent_id)))
+    return common.answer(agent_selectors.agent_get(common.agent_id(agent_id)))
 
 
 @router.get(
@@ -39,7 +40,7 @@ def curve(
     """Columns of one length, downsampled keeping minima and maxima. CSV with ?format=csv or Accept: text/csv."""
     if points != "all" and not 2 <= points <= 100_000:
         raise SpecError([("points", f'give "all" or a whole number from 2 to 100000, got {points}')])
-    found = selectors.agent_curve(
+    found = curve_selectors.agent_curve(
         common.agent_id(agent_id), points=None if points == "all" else points, from_ancestor=origin == "ancestor"
     )
     wants_csv = format == "csv" or request.headers.get("Accept", "").split(",")[0].strip() == "text/csv"
@@ -63,7 +64,7 @@ def _csv(columns: curves.Curve) -> HttpResponse:
 )
 def checkpoint(request: HttpRequest, agent_id: str) -> HttpResponseBase:
     """A .safetensors file with its length, a strong ETag (SHA-256), Range and If-None-Match."""
-    found = selectors.checkpoint_get(common.agent_id(agent_id))
+    found = agent_selectors.checkpoint_get(common.agent_id(agent_id))
     if found is None:
         return common.refusal(
             404, f"Agent {agent_id} has no checkpoint: its pod has not ended, or it ended without one."

@@ -9,9 +9,9 @@ from ninja import Router
 from ninja.params.functions import Query
 
 from podracer_core.errors import SpecError
-from webapp.tournaments import selectors
 from webapp.tournaments.api import common
 from webapp.tournaments.curves import schemas as curve_schemas
+from webapp.tournaments.curves import selectors as curve_selectors
 from webapp.tournaments.curves.csv_table import curves_csv
 from webapp.tournaments.curves.population import Axis
 from webapp.tournaments.downloads import download_text
@@ -38,7 +38,7 @@ def curves(
     axis: Axis = "steps",
     low: float | None = _LOW,
     high: float | None = _HIGH,
-    points: int = Query(selectors.SNAPSHOT_POINTS, description="about so many, of all curves together"),
+    points: int = Query(curve_selectors.POINTS, description="about so many, of all curves together"),
     format: Literal["json", "csv"] = "json",
 ) -> HttpResponseBase:
     """A window on them, downsampled keeping minima and maxima. ?format=csv has every point and every loss of all."""
@@ -47,7 +47,7 @@ def curves(
         filename = f"tournament-{number}-curves.csv"
         return download_text(request, curves_csv(number), filename=filename, content_type="text/csv; charset=utf-8")
     _check(low, high, points, MAX_POINTS)
-    found = selectors.tournament_curves(
+    found = curve_selectors.tournament_curves(
         number,
         axis=axis,
         low=-math.inf if low is None else low,
@@ -73,7 +73,9 @@ def statistics(
     """Over the pods under way at x: mean with its 95 % interval, interquartile mean with the quartiles; best so far."""
     number = common.tournament_id(tournament_id)
     _check(low, high, points, MAX_ROWS)
-    return common.answer(selectors.tournament_curve_statistics(number, axis=axis, low=low, high=high, points=points))
+    return common.answer(
+        curve_selectors.tournament_curve_statistics(number, axis=axis, low=low, high=high, points=points)
+    )
 
 
 def _check(low: float | None, high: float | None, points: int, most: int) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from webapp.tournaments.clock import iso
 from webapp.tournaments.models import Agent, Artefact
 from webapp.tournaments.selectors import Item, Page
 
@@ -54,7 +55,7 @@ def _item(agent: Agent, row: Artefact) -> Item:
         "sha256": row.sha256 if there else None,
         "filename": _filename(agent, row),
         "requested_at": row.requested_at.isoformat(),
-        "finished_at": row.finished_at.isoformat() if row.finished_at else None,
+        "finished_at": iso(row.finished_at),
         **{name: row.details.get(name) if there else None for name in DETAILS[kind]},
     }
 

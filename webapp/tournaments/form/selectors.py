@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from django.db.models import Max
 
-from webapp.tournaments import selectors
 from webapp.tournaments.models import LeaderboardEntry, Pod, Tournament
+from webapp.tournaments.workers import selectors as worker_selectors
 
 TOURNAMENTS_MEASURED = 20
 PODS_MEASURED = 200
@@ -72,6 +72,6 @@ def paces(env_id: str, device: str) -> dict[str, Pace]:
 
 def room(device: str) -> Room:
     """Where pods for `device` would run: "auto" prefers CUDA slots, as the orchestrator does."""
-    online: Mapping[str, int] = selectors.slots_online()
+    online: Mapping[str, int] = worker_selectors.slots_online()
     kind = device if device != "auto" else "cuda" if online["cuda"] else "cpu"
     return Room(online[kind], Tournament.objects.filter(status=Tournament.Status.RUNNING).count())

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q
 
-from webapp.tournaments import clock, selectors
+from webapp.tournaments import clock
 from webapp.tournaments.insights.insights import Item, columns
 from webapp.tournaments.models import Event, Pod, Tournament
+from webapp.tournaments.workers import selectors as worker_selectors
 
 SLOTS = ("worker", "slot", "device", "first", "busy", "elsewhere")
 BARS = ("row", "agent", "name", "status", "attempt", "score", "rank", "color", "begin", "end")
@@ -126,7 +127,7 @@ def _waiting(tournament: Tournament, pods: list[Pod]) -> set[Slot]:
     kinds = {pod.device_kind for pod in pods}
     return {
         Slot(worker["name"], index, worker["device_kind"])
-        for worker in selectors.slots_online()["workers"]
+        for worker in worker_selectors.slots_online()["workers"]
         if worker["device_kind"] in kinds
         for index in range(worker["slots"])
     }

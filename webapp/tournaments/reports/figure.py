@@ -17,7 +17,7 @@ def report_figure(
 ) -> dict[str, Any] | None:
     """Lines, ticks and the target in the drawing's units; None where there is no point. board: the best first
 
-    curves: as `selectors.tournament_curves` has them
+    curves: as `tournament_curves` of curves/selectors.py has them
     """
     lines = {agent: _points(curve) for agent, curve in curves.items()}
     xs = [x for points in lines.values() for x, _ in points]

@@ -12,7 +12,8 @@ from django.db.models import Count
 
 from podracer_core.spec import TournamentSpec
 from podracer_core.tournament import sentences
-from webapp.tournaments import selectors
+from webapp.tournaments import agent_selectors, selectors
+from webapp.tournaments.curves import selectors as curve_selectors
 from webapp.tournaments.insights import insights
 from webapp.tournaments.models import Pod
 from webapp.tournaments.reports.figure import report_figure
@@ -35,8 +36,8 @@ def report_get(tournament_id: int) -> Item:
     board = selectors.leaderboard_list(tournament_id)
     spec = TournamentSpec.model_validate(tournament["spec"])
     best = tournament["best_agent"]
-    champion = selectors.agent_get(int(best)) if best else None
-    curves = selectors.tournament_curves(tournament_id, points=CURVE_POINTS)
+    champion = agent_selectors.agent_get(int(best)) if best else None
+    curves = curve_selectors.tournament_curves(tournament_id, points=CURVE_POINTS)
     return {
         "tournament": tournament,
         "began": _told(tournament["started_at"]),

@@ -9,6 +9,7 @@ from webapp.accounts.access import Actor
 from webapp.accounts.models import Project
 from webapp.accounts.projects import projects_usable
 from webapp.tournaments import access
+from webapp.tournaments.clock import iso
 from webapp.tournaments.models import ShareLink, Tournament
 from webapp.tournaments.selectors import Item
 
@@ -35,8 +36,8 @@ def link_item(link: ShareLink) -> Item:
         "name": link.name,
         "created_by": link.created_by.get_username() if link.created_by else None,
         "created_at": link.created_at.isoformat(),
-        "expires_at": link.expires_at.isoformat() if link.expires_at else None,
-        "last_used_at": link.last_used_at.isoformat() if link.last_used_at else None,
+        "expires_at": iso(link.expires_at),
+        "last_used_at": iso(link.last_used_at),
     }
 
 

@@ -12,9 +12,9 @@ from django.utils.safestring import SafeString
 
 from podracer_core.envs.wrapped import wrapping_of
 from podracer_core.tournament import sentences
-from webapp.tournaments import selectors
 from webapp.tournaments.form.hyperparameters import described
 from webapp.tournaments.form.typed import SpaceRow
+from webapp.tournaments.workers import selectors as worker_selectors
 
 register = template.Library()
 
@@ -131,7 +131,7 @@ def environment_code(agent: Mapping[str, Any]) -> str:
 @register.simple_tag
 def slots_online() -> SafeString:
     """How many slots are there to train, for the header."""
-    online = selectors.slots_online()
+    online = worker_selectors.slots_online()
     slots = online["cpu"] + online["cuda"]
     names = ", ".join(f"{worker['name']} ({_offer(worker)})" for worker in online["workers"])
     if online["workers"] and not slots:

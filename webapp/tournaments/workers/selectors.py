@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import Now
 
+from webapp.tournaments.clock import iso
 from webapp.tournaments.models import Artefact, Pod, Tournament, Worker
 from webapp.tournaments.orchestrator import LEASE
 from webapp.tournaments.selectors import Item
@@ -185,3 +186,21 @@ def _making(artefact: Artefact, *, seen: bool) -> Item:
         "agent_name": artefact.agent.name if seen else None,
         "progress": artefact.progress,
     }
+
+
+def slots_online() -> Item:
+    """Slots that take pods by device kind, and the workers heard of lately."""
+    rows = Worker.objects.filter(seen_at__gt=Now() - 3 * LEASE).order_by("name").defer("facts", "usage")
+    workers = [
+        {
+            "name": row.name,
+            "device_kind": row.device_kind,
+            "slots": row.slots,
+            "seen_at": iso(row.seen_at),
+            "drain": row.drain,
+        }
+        for row in rows
+    ]
+    taking = [row for row in rows if not row.drain]
+    totals = {kind: sum(row.slots for row in taking if row.device_kind == kind) for kind in Pod.DeviceKind.values}
+    return {**totals, "workers": workers}
