@@ -36,6 +36,8 @@ PLACES = 5
 STRATEGIES = {"fresh": 0.3, "exploit": 0.3, "continue": 0.1, "crossover": 0.2, "rerun": 0.1}
 PAGE = 1000
 PATIENCE = 90.0
+KILLS = 5
+"""Tries to kill a pod process while it has a pod."""
 
 
 def main() -> int:
@@ -95,7 +97,9 @@ class Elastic:
         self._say(f"pool {self.pools[-1]} -> {size}")
         self.pools.append(size)
         for pod in lost:
-            self._wait(lambda pod=pod: self._told("pod_retried", pod=pod), "the event of a lost pod")
+            self._wait(lambda pod=pod: self._accounted(pod), "the event of a lost pod")
+        if lost and not any(self._told("pod_retried", pod=pod) for pod in lost):
+            raise TimeoutError("no pod was lost with its worker: each had ended before it was killed")
         self._wait(lambda: len(self._active()) == size, f"{size} pods in the pool")
 
     @contextlib.contextmanager
@@ -112,13 +116,28 @@ class Elastic:
             process.wait(PATIENCE)
 
     def _kill_pod_process(self) -> None:
+        """In the middle of a pod: one that waits for its next pod when it is killed takes none with it."""
         assert self.stack.process is not None
-        self._wait(lambda: self._training(self.here, 2), "both slots training")
-        every = psutil.Process(self.stack.process.pid).children(recursive=True)
-        victim = next(one for one in every if "podracer_core.pod_process" in " ".join(one.cmdline()))
-        victim.send_signal(signal.SIGKILL)
-        self._say(f"a pod process of {self.here} is killed")
-        self._wait(lambda: self._told("pod_retried", worker=self.here), "the event of the lost pod")
+        before = self._retried(self.here)
+        for _ in range(KILLS):
+            training = self._wait(lambda: self._training(self.here, 2), "both slots training")
+            held = {_attempt(pod) for pod in training}
+            every = psutil.Process(self.stack.process.pid).children(recursive=True)
+            victim = next(one for one in every if "podracer_core.pod_process" in " ".join(one.cmdline()))
+            victim.send_signal(signal.SIGKILL)
+            self._say(f"a pod process of {self.here} is killed")
+            self._wait(lambda held=held: self._left(held, before), "the event of the lost pod, or the end of both")
+            if self._retried(self.here) > before:
+                return
+            self._say("it was between two pods")
+        raise TimeoutError(f"none of {KILLS} killed processes had a pod")
+
+    def _left(self, held: set[tuple[str, int]], before: int) -> bool:
+        """Whether the pods that were running have all ended, or one was missed."""
+        return self._retried(self.here) > before or not held & {_attempt(pod) for pod in self._running(self.here)}
+
+    def _retried(self, worker: str) -> int:
+        return sum(event["kind"] == "pod_retried" and event["data"]["worker"] == worker for event in self.events())
 
     def _kill_worker(self, process: subprocess.Popen[bytes], name: str) -> list[str]:
         """The pods that it trained."""
@@ -161,6 +180,11 @@ class Elastic:
         running = self._running(worker)
         return running if sum(pod["env_steps"] > 0 for pod in running) >= least else []
 
+    def _accounted(self, pod: str) -> bool:
+        """Whether a pod was missed, or had ended just before its worker was killed."""
+        ended = next(one["finished_at"] for one in self._pods() if one["id"] == pod)
+        return ended is not None or self._told("pod_retried", pod=pod)
+
     def _online(self, name: str) -> bool:
         return any(worker["name"] == name for worker in self.stack.api("GET", "/workers")["workers"])
 
@@ -190,6 +214,10 @@ class Elastic:
             database = elastic_database.read(connection.cursor(), int(self.tournament))
         export = json.loads(self.stack.raw("GET", f"/tournaments/{self.tournament}/export"))
         return checks(rebuilt(self.events()), database, export, pools=self.pools, places=PLACES)
+
+
+def _attempt(pod: Any) -> tuple[str, int]:
+    return pod["id"], pod["attempt"]
 
 
 def print_table(table: list[Check]) -> None:

@@ -129,7 +129,7 @@ def checks(records: Records, database: Item, export: Item, *, pools: list[int], 
         _curves(records, database["points"]),
         _same("leaderboard", records.board, database["board"], [entry["agent"] for entry in export["leaderboard"]]),
         _sorted(records, places),
-        _same("pool sizes", records.pools, [*pools[:-1], row["pool_size"]], pools),
+        _pools(records, row["pool_size"], pools),
         _same("events", records.kinds, database["kinds"], Counter(event["kind"] for event in export["events"])),
     ]
 
@@ -204,7 +204,7 @@ def _steps(records: Records, rows: dict[str, Item], exported: dict[str, Item], s
 
 def _curves(records: Records, points: list[tuple[str, int, int]]) -> Check:
     """Every env step of an agent was reported by the one attempt that trained it. points: agent, env steps, attempt"""
-    odd: set[str] = set()
+    odd = {key for key, told in records.agents.items() if told.status == "FINISHED"} - {agent for agent, *_ in points}
     last: dict[str, int] = {}
     for agent, env_steps, attempt in sorted(points):
         told = records.agents[agent]
@@ -215,7 +215,13 @@ def _curves(records: Records, points: list[tuple[str, int, int]]) -> Check:
         if env_steps <= last.get(agent, 0) or not begun < env_steps <= min(left, trained):
             odd.add(agent)
         last[agent] = env_steps
-    return Check("points of curves", len(points), len(points), "", f"trained twice or never: {odd}" if odd else "")
+    return Check("points of curves", "", len(points), "", f"trained twice or never: {odd}" if odd else "")
+
+
+def _pools(records: Records, stored: int, asked: list[int]) -> Check:
+    """asked: what was asked for, in order; the database knows the last alone"""
+    right = records.pools == asked and stored == asked[-1]
+    return Check("pool sizes", _shown(records.pools), stored, "", "" if right else f"{_shown(asked)} were asked for")
 
 
 def _sorted(records: Records, places: int) -> Check:

@@ -135,6 +135,11 @@ def asked_of(values: Mapping[str, int], admin: str, member: str) -> Asked:
 # Queries
 
 
+def _answered(client: Any, address: str) -> None:
+    answer = client.get(address)
+    assert answer.status_code == 200, (address, answer.status_code)
+
+
 def queries(asked: Asked) -> dict[str, int]:
     """How many each address takes, answered by this process."""
     from django.db import connection
@@ -149,7 +154,7 @@ def queries(asked: Asked) -> dict[str, int]:
             ask: Callable[[], Any] = partial(selectors.snapshot, int(address.split("/")[-2]))
         else:
             client = Client(headers={"authorization": f"Bearer {token}"}, SERVER_NAME="127.0.0.1")
-            ask = partial(client.get, address)
+            ask = partial(_answered, client, address)
         ask()  # what is looked up once in a process is not of the request
         with CaptureQueriesContext(connection) as captured:
             ask()

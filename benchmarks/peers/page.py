@@ -23,7 +23,8 @@ from the raw results in `benchmarks/results/`; change nothing here by hand.
 How it is measured:
 
 - Every library has a virtual environment of its own, made from PyPI, and every run is a process of its own. The
-  participants take turns, another one first in each round, and medians are compared within one file of results.
+  participants take turns, another one first in each round, and medians are compared within one file of results. A file
+  that says several commits was gone on with later: what it has of one commit did not take turns with that of another.
 - Same environment, same number of threads for arithmetic. To a target score, each side uses its own best-known
   settings: Podracer the catalogue's, Stable-Baselines3, SBX and the plain loop
   [RL Baselines3 Zoo's](https://github.com/DLR-RM/rl-baselines3-zoo/tree/master/hyperparams), the others those of their
@@ -46,7 +47,7 @@ To repeat it on your machine, with nothing else running (`--help` tells the rest
 .venv/bin/python -m benchmarks.peers table
 ```
 
-`make bench` runs the short ones in about 17 minutes and leaves this page alone.
+`make bench` runs the short ones and leaves this page alone.
 """
 
 HEADINGS = {
@@ -177,7 +178,7 @@ def _runs(files: Sequence[Results]) -> str:
             (
                 file.header["date"],
                 f"`{file.header['command']}`",
-                file.header["commit"],
+                ", ".join(_commits(file)),
                 f"{machine['cores']} cores, {machine['processor']}, {machine['memory_gib']:g} GiB, {machine['system']}",
                 f"{machine['load_average']:g}",
                 f"[{len(file.runs)} runs](../benchmarks/results/{file.name}.jsonl)",
@@ -185,6 +186,11 @@ def _runs(files: Sequence[Results]) -> str:
         )
     head = ("date", "command", "commit", "machine", "load at start", "raw results")
     return "## Runs\n\n" + _table(head, rows)
+
+
+def _commits(file: Results) -> list[str]:
+    """Of its runs, in order; those of a file that was made in one go are the header's."""
+    return list(dict.fromkeys(run.get("commit", file.header["commit"]) for run in file.runs))
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

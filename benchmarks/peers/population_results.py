@@ -72,14 +72,16 @@ class Race:
 
 
 def races(files: Sequence[Results]) -> list[Race]:
-    """Of each environment the newest file in which Podracer's asynchronous mode has a run."""
-    found: dict[str, Race] = {}
+    """Of each environment Podracer's asynchronous mode in the newest file that has it.
+
+    Another search that was measured earlier keeps its place, compared with Podracer as it was in that earlier file.
+    """
+    by_env: dict[str, list[list[Run]]] = {}
     for file in files:
         runs = latest(file.runs)
         if any(run["participant"] == OURS for run in runs):
-            race = _race(runs)
-            found[race.env_id] = race
-    return list(found.values())
+            by_env.setdefault(runs[0]["job"]["env_id"], []).append(runs)
+    return [_race(found) for found in by_env.values()]
 
 
 def latest(runs: Sequence[Run]) -> list[Run]:
@@ -88,11 +90,16 @@ def latest(runs: Sequence[Run]) -> list[Run]:
     return list(tries.values())
 
 
-def _race(runs: Sequence[Run]) -> Race:
-    by_name = {name: [run for run in runs if run["participant"] == name] for name in SEARCHERS}
-    ours, job = by_name[OURS], runs[0]["job"]
-    rows = [_row(name, theirs, ours) for name, theirs in by_name.items() if theirs]
+def _race(files: Sequence[Sequence[Run]]) -> Race:
+    """files: their runs, the newest last"""
+    newest: dict[str, Sequence[Run]] = {run["participant"]: runs for runs in files for run in runs}
+    rows = [_row(name, _of(name, newest[name]), _of(OURS, newest[name])) for name in SEARCHERS if name in newest]
+    job = files[-1][0]["job"]
     return Race(job["env_id"], job["target"], job["cap"], job["slots"], tuple(rows))
+
+
+def _of(name: str, runs: Sequence[Run]) -> list[Run]:
+    return [run for run in runs if run["participant"] == name]
 
 
 def _row(name: str, runs: Sequence[Run], ours: Sequence[Run]) -> Row:

@@ -222,6 +222,17 @@ def verdict_of(runs: list[Run], what: str) -> str:
     return row.verdict
 
 
+def test_a_search_is_compared_with_the_tournament_of_its_own_file() -> None:
+    earlier = Results("1", HEADER, tuple(everyone(asynchronous=10.0, tune=60.0, random_search=20.0)))
+    later = Results("2", HEADER, tuple(seeds("asynchronous", 30.0) + seeds("random_search", 90.0)))
+    (race,) = races([earlier, later])
+    medians = {name: row.summary.median for name in SEARCHERS if (row := race.row(name))}
+    assert medians["asynchronous"] == pytest.approx(30.3)
+    assert (medians["random_search"], medians["tune"]) == (pytest.approx(90.3), pytest.approx(60.3))
+    ratios = {name: row.ratio.value for name in ("tune", "random_search") if (row := race.row(name)) and row.ratio}
+    assert ratios == {"tune": pytest.approx(60.3 / 10.3), "random_search": pytest.approx(90.3 / 30.3)}
+
+
 @pytest.mark.parametrize(
     ("seconds", "verdict"),
     [

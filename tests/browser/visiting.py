@@ -14,6 +14,7 @@ from tests.stack import Stack
 
 AT_ONCE = 4
 LONGEST_MS = 60_000
+"""For one step of a visit, beside the others and their axe on a slow machine; what is wrong is found, not timed."""
 WIDTHS = {1440: ("light", "dark"), 360: ("dark", "light")}
 """Each page is loaded at each width, in the first theme, and then switched to the second."""
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -192,21 +191,19 @@ async def _points(tournament: Tournament, headers: list[tuple[bytes, bytes]], la
         return sorted(heard)
 
 
-async def test_one_who_leaves_while_something_is_read_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    read, reading, go_on = feed._sockets_read, threading.Event(), threading.Event()
-
-    def slow(*args: Any) -> Any:
-        reading.set()
-        go_on.wait(10)
-        return read(*args)
-
-    monkeypatch.setattr(feed, "_sockets_read", slow)
-    monkeypatch.setattr(feed, "CHECK_INTERVAL", 0.01)
+@pytest.mark.parametrize("steps", range(6))
+async def test_a_feed_ends_whatever_it_has_just_heard(steps: int) -> None:
+    """Told to look around and then to end, a few steps of the event loop later."""
     tournament = await run(making.tournament, start=False)
     async with pages(tournament, 1):
-        await asyncio.to_thread(reading.wait, 10)
-        asyncio.get_running_loop().call_later(0.1, go_on.set)
-    assert await members(events.group_name(tournament.pk)) == 0
+        (watched,) = feed._feeds.values()
+        watched._look.set()
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        closing = asyncio.create_task(watched.close())
+        ended, _ = await asyncio.wait([closing], timeout=5)
+        watched._task.cancel()  # again, so that a failure does not last for ever
+        assert ended
 
 
 async def test_many_viewers_make_the_window_longer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,7 +92,7 @@ def test_many_agents_take_as_many_queries_as_few(django_assert_num_queries: Any)
 def test_a_long_curve_is_not_held_in_memory() -> None:
     tournament = played(1, points=4500)
     pieces = list(tournament_tensorboard(tournament.pk))
-    assert len([piece for piece in pieces if piece]) > 2
+    assert max(map(len, pieces)) < sum(map(len, pieces)) / 2
     (run, _) = runs_of(b"".join(pieces)).values()
     assert len(run.scalars["training/episodic_return"]) == 4500
 

@@ -7,7 +7,7 @@ and waits for no viewer: whoever takes too little gets a snapshot when they take
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -44,9 +44,15 @@ Answer = TypeVar("Answer")
 async def read(function: Callable[..., Answer], *args: Any) -> Answer:
     """Read in a thread of its own: a long snapshot holds up nobody."""
     answer: Answer = await database_sync_to_async(function, thread_sensitive=False)(*args)
+    return answer
+
+
+async def broker(call: Awaitable[Answer]) -> Answer:
+    """What the broker's client answers. It forgets a cancellation that meets it (redis-py), and loops would go on."""
+    answer = await call
     task = asyncio.current_task()
     if task and task.cancelling():
-        raise asyncio.CancelledError  # asgiref waits for the thread and says nothing of it: a loop would go on for ever
+        raise asyncio.CancelledError
     return answer
 
 
@@ -79,7 +85,7 @@ class Feed:
         if viewer.person is not None and viewer.outbox.over is None:
             self._groups.add(person_group(viewer.person))
             async with self._joining:
-                await self._layer.group_add(person_group(viewer.person), self._channel)
+                await broker(self._layer.group_add(person_group(viewer.person), self._channel))
 
     async def snapshot(self) -> tuple[int, str]:
         """The revision, and JSON of all that the page shows. Raises Tournament.DoesNotExist."""
@@ -118,7 +124,7 @@ class Feed:
 
     async def _join(self) -> None:
         for name in [*self._groups]:
-            await self._layer.group_add(name, self._channel)
+            await broker(self._layer.group_add(name, self._channel))
 
     async def _begin(self) -> None:
         """Count from here; whoever watches already is given a snapshot."""
@@ -129,7 +135,7 @@ class Feed:
 
     async def _listen(self) -> None:
         while True:
-            told = await self._layer.receive(self._channel)
+            told = await broker(self._layer.receive(self._channel))
             if told["type"] != events.MESSAGE_TYPE:
                 self._look.set()
                 continue
