@@ -28,5 +28,6 @@ def persistently(call: Callable[[], Answer]) -> Answer:
             close_old_connections()
             if time.monotonic() > deadline:
                 raise
-            logger.warning("the database is away, trying again: %s", str(error).strip())
+            left = max(0.0, deadline - time.monotonic())
+            logger.warning("the database did not take a write, tried again for %.0f s: %s", left, str(error).strip())
             time.sleep(PAUSE_SECONDS)

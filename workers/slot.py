@@ -112,7 +112,7 @@ class PodRun:
         try:
             self.slot.warm()
             self.slot.process.submit(self._plan())
-            result = self._relay()
+            result = self._trained()
             self.reporter.flush(self.attempt)
             files = self._store(result)
         except DonorError as error:
@@ -149,6 +149,16 @@ class PodRun:
 
     def _fetched(self, stored: str, name: str) -> str | None:
         return str(storage.fetch(stored, self.folder / name)) if stored else None
+
+    def _trained(self) -> PodResult:
+        """As `_relay`; whatever goes wrong on the way, the process trains on for nobody else."""
+        try:
+            return self._relay()
+        except PodLostError:
+            raise  # the slot quiets it, which keeps it warm
+        except BaseException:
+            self.slot.process.kill()
+            raise
 
     def _relay(self) -> PodResult:
         """Pass on what the pod says until it ends. Raises PodLostError, PodProcessLostError."""
@@ -198,17 +208,22 @@ class PodRun:
     def _keep_state(self, saved: Saved) -> None:
         name = self._file(f"state-{self.claim.attempt}-{saved.env_steps}.pt")
         size = Path(saved.path).stat().st_size
-        storage.take(Path(saved.path), name)
-        replaced = persistently(
-            lambda: orchestrator.pod_saved(
-                pod_id=self.claim.pod_id,
-                attempt=self.claim.attempt,
-                state_file=name,
-                state_size=size,
-                env_steps=saved.env_steps,
-                seconds=saved.seconds,
+        # A copy: the pod writes its next state under the same name, which may be there already.
+        storage.put(Path(saved.path), name)
+        try:
+            replaced = persistently(
+                lambda: orchestrator.pod_saved(
+                    pod_id=self.claim.pod_id,
+                    attempt=self.claim.attempt,
+                    state_file=name,
+                    state_size=size,
+                    env_steps=saved.env_steps,
+                    seconds=saved.seconds,
+                )
             )
-        )
+        except PodLostError:
+            storage.delete(name)
+            raise
         self.saved_file = name
         if replaced != name:
             storage.delete(replaced)
@@ -224,7 +239,11 @@ class PodRun:
         if result.state_path:
             state = self._file(f"state-{self.claim.attempt}-end.pt")
             state_size = Path(result.state_path).stat().st_size
-            storage.take(Path(result.state_path), state)
+            try:
+                storage.take(Path(result.state_path), state)
+            except BaseException:
+                storage.delete(checkpoint)
+                raise
         return StoredFiles(checkpoint, digest, size, state, state_size)
 
     def _finish(self, result: PodResult, files: StoredFiles) -> None:

@@ -14,11 +14,13 @@ from django.core.files.storage import default_storage
 from django.db.models.functions import Now
 
 from podracer_core import load_agent
+from podracer_core.progress import Outcome, PodResult, Saved
 from tests.stack import wait_for
 from webapp.tournaments import orchestrator, services, storage
 from webapp.tournaments.models import CurvePoint, Pod, Tournament
 from webapp.tournaments.workers import services as worker_services
-from workers.slot import Slot
+from workers.reporter import Reporter
+from workers.slot import PodRun, Slot
 
 Start = Callable[..., Tournament]
 Working = Callable[[], threading.Thread]
@@ -221,6 +223,38 @@ def test_a_result_of_an_attempt_that_was_given_up_is_dropped(slot: Slot, start: 
         "a new attempt",
     )
     assert set(CurvePoint.objects.values_list("attempt", flat=True)) == {2}
+
+
+def test_a_state_is_kept_as_often_as_the_pod_writes_it_under_one_name(slot: Slot, start: Start, tmp_path: Path) -> None:
+    """The slot may be late: what it reads then is newer, and is there also for the result."""
+    start(round=SHORT)
+    claim = orchestrator.pod_claim(worker=slot.machine.name, slot=0, device_kind="cpu")
+    assert claim is not None
+    run, path = PodRun(slot, claim, tmp_path), tmp_path / "state.pt"
+    path.write_bytes(b"the newest")
+    for env_steps in (10, 20):
+        run._keep_state(Saved(str(path), env_steps, 1.0))
+    files = run._store(PodResult(Outcome.PAUSED, 30, 1.0, state_path=str(path)))
+    for name in (files.state_file, only_pod().state_file):
+        assert Path(default_storage.path(name)).read_bytes() == b"the newest"
+
+
+def test_a_pod_that_fails_under_way_leaves_nothing_to_the_next(
+    slot: Slot, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its process still says is not taken for what the next pod says."""
+    failures = iter([OSError(errno.ENOSPC, "No space left on device")])
+
+    def stored(*arguments: Any) -> None:
+        for error in failures:
+            raise error
+
+    monkeypatch.setattr(Reporter, "add", stored)
+    tournament = start(round=SHORT, stop={"pods": 2}, generator={"strategies": {"fresh": 1}})
+    assert slot.work() == 3, "the first one was tried again"
+    for agent in tournament.agents.all():
+        trained = load_agent(Path(default_storage.path(agent.checkpoint_file)))
+        assert trained.metadata["lineage"]["agent"] == agent.name
 
 
 def test_a_full_disk_fails_the_pod_and_not_the_worker(

@@ -10,7 +10,7 @@ from typing import Any
 from podracer_core.progress import Evaluation, Outcome, PodResult
 from podracer_core.tournament import sentences
 from podracer_core.tournament.stopping import Standing, repeated_failure, stop_reason
-from webapp.tournaments import board, clock, dispatch, event_data, events, halving, lineage, population, rows
+from webapp.tournaments import board, clock, dispatch, event_data, events, halving, lineage, population, rows, storage
 from webapp.tournaments.artefacts import ensembles
 from webapp.tournaments.models import Agent, CurvePoint, Pod, PodLogLine, Tournament
 from webapp.tournaments.notices import notices
@@ -249,6 +249,8 @@ def lost(tournament: Tournament, pod: Pod) -> None:
 
 
 def _fail(tournament: Tournament, pod: Pod, reason: str) -> None:
+    if pod.state_file != pod.agent.state_file:  # nobody goes on from it any more
+        storage.delete_on_commit(pod.state_file)
     end_pod(tournament, pod, Pod.Status.FAILED, reason)
     log(pod_id=pod.pk, text=reason, level="error")
     text, data = f"Pod {pod.agent.name} failed: {reason}", event_data.ended(pod, pod.agent)

@@ -50,6 +50,7 @@ PARENT = (
     "base_env_steps",
     "env_steps",
     "score",
+    "promotable",
 )
 """What is read of an agent that may become a parent."""
 

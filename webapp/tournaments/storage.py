@@ -33,34 +33,42 @@ def agent_file(tournament_id: int, agent_id: int, name: str) -> str:
 
 
 def store(path: Path, name: str) -> str:
-    """Put the local file `path` into storage under `name`, in place of what was there. Returns its SHA-256."""
+    """As `put`. Returns the file's SHA-256."""
     digest = file_sha256(path)
+    put(path, name)
+    return digest
+
+
+def put(path: Path, name: str) -> None:
+    """Put the local file `path` into storage under `name`, in place of what was there."""
     if isinstance(default_storage, FileSystemStorage):
-        _store_in_folder(path, Path(default_storage.path(name)))
-        return digest
+        _put_in_folder(path, Path(default_storage.path(name)))
+        return
     with path.open("rb") as source:
         if default_storage.exists(name):
             default_storage.delete(name)
         default_storage.save(name, source)
-    return digest
 
 
 def take(path: Path, name: str) -> None:
-    """As `store`, but the local file is gone afterwards: a folder on the same disk takes it without copying."""
-    if isinstance(default_storage, FileSystemStorage):
-        target = Path(default_storage.path(name))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _sync(path)
-        try:
-            path.replace(target)
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-        else:
-            _sync(target.parent)
-            return
-    store(path, name)
-    path.unlink()
+    """As `put`, but the local file is gone afterwards: a folder on the same disk takes it without copying."""
+    if not isinstance(default_storage, FileSystemStorage) or not _moved(path, Path(default_storage.path(name))):
+        put(path, name)
+        path.unlink()
+
+
+def _moved(source: Path, target: Path) -> bool:
+    """Whether it could be: not to another disk."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        source.replace(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        return False
+    _sync(target)
+    _sync(target.parent)
+    return True
 
 
 def fetch(name: str, path: Path) -> Path:
@@ -84,9 +92,9 @@ def delete(name: str) -> None:
 
 
 def delete_on_commit(name: str) -> None:
-    """Remove a stored file once no row refers to it any more."""
+    """Remove a stored file once no row refers to it any more. One that cannot be is logged, and keeps back no other."""
     if name:
-        transaction.on_commit(lambda: delete(name))
+        transaction.on_commit(lambda: delete(name), robust=True)
 
 
 def delete_folder(name: str) -> None:
@@ -109,7 +117,7 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _store_in_folder(source: Path, target: Path) -> None:
+def _put_in_folder(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=".incoming-")
     try:

@@ -2,8 +2,11 @@
 
 from collections import Counter
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
 from django.db import transaction
 from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 
 from podracer_core.progress import Directive, Outcome, PodResult
 from tests.webapp.tournaments import making
-from webapp.tournaments import orchestrator, services
+from webapp.tournaments import orchestrator, services, storage
 from webapp.tournaments.endings import MAX_LOSSES, StoredFiles
 from webapp.tournaments.errors import PodLostError
 from webapp.tournaments.models import Agent, CurvePoint, Event, LeaderboardEntry, Pod, Tournament
@@ -332,6 +335,24 @@ def test_a_pod_is_given_up_after_so_many_losses_with_the_reason() -> None:
     assert "killed by signal 9" in row.reason
     assert str(MAX_LOSSES) in row.reason
     assert active(tournament) == 1
+
+
+def test_a_pod_that_is_given_up_leaves_no_state_behind_and_the_donors_is_kept(
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    making.tournament(pool={"size": 1}, generator={"strategies": {"exploit": 1}})
+    donor = making.claim()
+    making.finish(donor)
+    claimed = making.claim()
+    making.progress(claimed, making.point(100))
+    saved(claimed, 100)
+    state = pod(claimed).state_file
+    for name in (state, making.state_name(donor)):
+        default_storage.save(name, ContentFile(b"state"))
+    with django_capture_on_commit_callbacks(execute=True):
+        making.finish(claimed, making.failure("The loss became NaN at step 96."))
+    assert pod(claimed).status == "FAILED"
+    assert (storage.exists(state), storage.exists(making.state_name(donor))) == (False, True)
 
 
 def test_a_failure_that_no_retry_helps_fails_at_once() -> None:
