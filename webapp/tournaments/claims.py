@@ -48,16 +48,20 @@ _RENEW = """
 """
 
 _REPORT = """
-    WITH held AS (
+    WITH said AS (
+        SELECT * FROM jsonb_to_recordset(%s) AS said(
+            pod bigint, attempt int, env_steps bigint, seconds float8, env_steps_per_second float8,
+            episodic_return float8, began float8
+        )
+    ), locked AS (
+        SELECT id FROM tournaments_pod WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE
+    ), held AS (
         UPDATE tournaments_pod pod
         SET env_steps = said.env_steps, seconds = said.seconds, env_steps_per_second = said.env_steps_per_second,
             episodic_return = said.episodic_return, lease_until = statement_timestamp() + %s::interval,
             stepping_since = coalesce(pod.stepping_since, to_timestamp(said.began + pod.state_seconds))
-        FROM jsonb_to_recordset(%s) AS said(
-            pod bigint, attempt int, env_steps bigint, seconds float8, env_steps_per_second float8,
-            episodic_return float8, began float8
-        )
-        WHERE pod.id = said.pod AND pod.attempt = said.attempt AND pod.status = 'RUNNING'
+        FROM said, locked
+        WHERE pod.id = locked.id AND said.pod = locked.id AND pod.attempt = said.attempt AND pod.status = 'RUNNING'
         RETURNING pod.id, pod.tournament_id, pod.agent_id, pod.attempt
     ), stored AS (
         INSERT INTO tournaments_curvepoint (agent_id, attempt, env_steps, seconds, episodic_return, losses)
@@ -109,7 +113,9 @@ def report(reports: Sequence[Report], *, lease: timedelta) -> list[tuple[int, in
         for report in reports
         for point in report.points
     ]
-    return rows.fetch_all(_REPORT, [lease, json.dumps(latest), json.dumps(points)])
+    return rows.fetch_all(
+        _REPORT, [json.dumps(latest), [report.pod_id for report in reports], lease, json.dumps(points)]
+    )
 
 
 def _latest(report: Report) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Keeps training pools full: creates agents, hands out pods under a lease, takes their results exactly once, sweeps.
 
-Locks are taken in one order, tournament before pod. Writes of a running pod carry (pod, attempt) and are
-refused with PodLostError once another attempt or an end has come in between. Leases count in database time.
+Locks are taken in one order, tournament before pod, and of several pods that with the lower id first. Writes of a
+running pod carry (pod, attempt) and are refused with PodLostError once another attempt or an end has come in between.
+Leases count in database time.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,5 +1,6 @@
 """What people do to tournaments: every write that is not the orchestrator's."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -190,13 +191,13 @@ def _check(field: str, model: type[PoolSpec] | type[TournamentSpec], name: str, 
 
 def _shrink(tournament: Tournament) -> None:
     """Let the youngest pods beyond the pool's size end: those that wait are stopped, running ones end their round."""
-    active = list(
+    active = (
         tournament.pods.select_for_update(of=("self",))
         .filter(status__in=Pod.ACTIVE, end_requested=False)
         .select_related("agent")
-        .order_by("-status", "started_at", "pk")  # RUNNING before QUEUED
+        .order_by("pk")
     )
-    for pod in active[tournament.pool_size :]:
+    for pod in sorted(active, key=_seniority)[tournament.pool_size :]:
         if pod.status == Pod.Status.QUEUED:
             endings.stop_queued(tournament, pod, "The pool was made smaller.")
         else:
@@ -204,11 +205,16 @@ def _shrink(tournament: Tournament) -> None:
             pod.save(update_fields=["end_requested"])
 
 
+def _seniority(pod: Pod) -> tuple[bool, datetime, int]:
+    """Running ones first, then those that have run; of each those first that began first, then that were made first."""
+    return pod.status == Pod.Status.QUEUED, pod.started_at or datetime.max.replace(tzinfo=UTC), pod.pk
+
+
 def tournament_delete(*, tournament_id: int) -> None:
     """Delete a tournament with its files. Pods that still run notice within a second and end."""
     with orchestrator.changing_existing(tournament_id) as tournament:
         # Held until they are gone: what a pod reports meanwhile would refer to rows that this deletes.
-        list(tournament.pods.select_for_update().values_list("pk"))
+        list(tournament.pods.select_for_update().order_by("pk").values_list("pk"))
         _audit(tournament, "tournament_deleted", "Deleted")
         events.publish_deleted(tournament.pk)
         tournament.delete()

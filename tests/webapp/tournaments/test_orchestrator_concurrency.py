@@ -15,10 +15,11 @@ from django.utils import timezone
 from podracer_core.progress import Directive, Outcome, PodResult
 from tests.webapp.tournaments import making
 from webapp.tournaments import orchestrator, services
+from webapp.tournaments.claims import Report
 from webapp.tournaments.counts import counted
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import PodLostError, TournamentError
-from webapp.tournaments.models import Agent, LeaderboardEntry, Pod, Tournament
+from webapp.tournaments.models import Agent, CurvePoint, LeaderboardEntry, Pod, Tournament
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -63,6 +64,32 @@ def test_a_claim_does_not_wait_for_a_pod_that_another_transaction_holds() -> Non
         (claimed,) = together(lambda: try_claim("w"), timeout=5)
         assert claimed is not None
         assert claimed.pod_id != held.pk
+
+
+def test_reports_of_the_same_pods_in_any_order_and_a_smaller_pool_do_not_wait_for_each_other() -> None:
+    tournament = making.tournament(pool={"size": 12})
+    claimed = [making.claim(slot=slot) for slot in range(12)]
+    for age, claim in enumerate(claimed):  # the youngest has the lowest id
+        Pod.objects.filter(pk=claim.pod_id).update(started_at=timezone.now() - timedelta(seconds=age))
+    rounds, barrier = 150, threading.Barrier(3)
+
+    def report(order: list[orchestrator.Claim], first: int) -> Callable[[], None]:
+        def run() -> None:
+            barrier.wait(10)
+            for number in range(rounds):
+                points = [making.point(first + 2 * number)]
+                reports = [Report(claim.pod_id, claim.attempt, points) for claim in order]
+                assert orchestrator.pods_progress(reports) == set()
+
+        return run
+
+    def resize() -> None:
+        barrier.wait(10)
+        for number in range(rounds):
+            services.tournament_update(tournament_id=tournament.pk, pool_size=13 + number % 2)
+
+    together(report(claimed, 1), report(claimed[::-1], 2), resize)
+    assert CurvePoint.objects.count() == 12 * 2 * rounds
 
 
 def test_a_result_that_two_threads_deliver_is_taken_once() -> None:
