@@ -243,9 +243,10 @@ def pod_list(tournament_id: int, *, limit: int = 1000, offset: int = 0) -> Page:
     return {"items": [_pod(row) for row in rows], "count": _counted(tournament_id, "agents_created")}
 
 
-def pod_get(pod_id: int) -> Item | None:
-    row = _around(Pod.objects.filter(pk=pod_id)).first()
-    return _pod(row) if row else None
+def pods_get(keys: list[int]) -> list[Item]:
+    """Those that there are, in this order."""
+    found = {row.pk: row for row in _around(Pod.objects.filter(pk__in=keys))} if keys else {}
+    return [_pod(found[key]) for key in keys if key in found]
 
 
 def _around(pods: QuerySet[Pod]) -> QuerySet[Any]:
@@ -292,9 +293,10 @@ def event_list(tournament_id: int, *, limit: int = 100, offset: int = 0) -> Page
     return {"items": items, "count": _counted(tournament_id, "events_recorded")}
 
 
-def event_get(event_id: int) -> Item | None:
-    row = Event.objects.select_related("agent").filter(pk=event_id).first()
-    return event_item(row) if row else None
+def events_get(keys: list[int]) -> list[Item]:
+    """Those that there are, in this order."""
+    found = Event.objects.select_related("agent").in_bulk(keys) if keys else {}
+    return [event_item(found[key]) for key in keys if key in found]
 
 
 def event_item(row: Event) -> Item:

@@ -8,11 +8,16 @@ from hypothesis import strategies as st
 
 from tests.webapp.tournaments.test_backlog import curve, message
 from webapp.tournaments.live import outbox
+from webapp.tournaments.live.backlog import merged
 from webapp.tournaments.live.outbox import Batch, Outbox, Over
 
 
 def heard(*revisions: int) -> list[Any]:
     return [curve(revision, str(revision), 1, [revision], episodic_return=[1.0]) for revision in revisions]
+
+
+def batch(revision: int, messages: list[Any], read: list[tuple[str, str]]) -> Batch:
+    return Batch.made(revision, messages, merged(messages), read)
 
 
 def said(texts: list[str]) -> list[dict[str, Any]]:
@@ -37,7 +42,7 @@ def test_whoever_comes_in_between_gets_each_message_after_their_snapshot_once(
 ) -> None:
     waiting, revision, taken = live(snapshot), 0, []
     for size in sizes:
-        waiting.offer(Batch(revision + size, heard(*range(revision + 1, revision + size + 1)), []))
+        waiting.offer(batch(revision + size, heard(*range(revision + 1, revision + size + 1)), []))
         revision += size
         if data.draw(st.booleans()):
             taken += agents(waiting.take())
@@ -47,16 +52,16 @@ def test_whoever_comes_in_between_gets_each_message_after_their_snapshot_once(
 
 def test_a_message_ahead_of_a_gap_and_the_one_that_fills_it_each_come_once_and_no_revision_goes_back() -> None:
     waiting = live(3)
-    waiting.offer(Batch(2, heard(1, 2, 5), []))
+    waiting.offer(batch(2, heard(1, 2, 5), []))
     first = said(waiting.take())
-    waiting.offer(Batch(5, heard(3, 4), []))
+    waiting.offer(batch(5, heard(3, 4), []))
     second = said(waiting.take())
     assert [(one["data"]["agent"], one["revision"]) for one in (*first, *second)] == [("5", 3), ("4", 5)]
 
 
 def test_points_come_before_what_was_read_after_them() -> None:
     status = ("status", '{"status":"STOPPED"}')
-    assert [one["type"] for one in said(Batch(2, [*heard(1), message(2)], [status]).texts)] == ["curve", "status"]
+    assert [one["type"] for one in said(batch(2, [*heard(1), message(2)], [status]).texts)] == ["curve", "status"]
 
 
 def test_one_who_takes_nothing_keeps_little_and_needs_a_snapshot(monkeypatch: Any) -> None:
@@ -64,12 +69,12 @@ def test_one_who_takes_nothing_keeps_little_and_needs_a_snapshot(monkeypatch: An
     waiting = live(0)
     for revision in range(1, 12):
         assert not waiting.behind
-        waiting.offer(Batch(revision, heard(revision), []))
+        waiting.offer(batch(revision, heard(revision), []))
     assert waiting.behind
-    waiting.offer(Batch(12, heard(12), []))
+    waiting.offer(batch(12, heard(12), []))
     assert waiting.take() == []
     waiting.collect()
-    waiting.offer(Batch(13, heard(13), []))
+    waiting.offer(batch(13, heard(13), []))
     waiting.start(12)
     assert agents(waiting.take()) == [13]
 

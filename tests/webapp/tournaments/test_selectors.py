@@ -120,7 +120,7 @@ def test_a_sparkline_is_the_latest_of_the_best_scores() -> None:
 
 
 def test_what_is_not_there_is_not_read() -> None:
-    assert (selectors.pod_get(1), selectors.event_get(1), selectors.revision_get(1)) == (None, None, None)
+    assert (selectors.pods_get([1]), selectors.events_get([1]), selectors.revision_get(1)) == ([], [], None)
     with pytest.raises(Tournament.DoesNotExist):
         selectors.tournament_get(1)
     with pytest.raises(Agent.DoesNotExist):

@@ -107,17 +107,17 @@ def merged(messages: list[Message]) -> Changes:
     """`messages`, in order, coalesced: a key is read once, and curve points of one attempt become one message."""
     changes = Changes()
     curves: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    keys: dict[str, dict[int, None]] = {"pod": {}, "event": {}}
     for change in (change for message in messages for change in message["changes"]):
         kind, key = change["kind"], change["key"]
         if kind == "curve":
             data = change["data"]
             curves.setdefault((data["agent"], data["attempt"]), []).append(data)
-        elif kind in ("pod", "event"):
-            keys = changes.pods if kind == "pod" else changes.events
-            if key not in keys:
-                keys.append(key)
+        elif kind in keys:
+            keys[kind][key] = None
         else:
             changes.kinds.add(kind)
+    changes.pods, changes.events = list(keys["pod"]), list(keys["event"])
     changes.curves = [curves_joined(parts) for parts in curves.values()]
     return changes
 

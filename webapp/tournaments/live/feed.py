@@ -73,7 +73,7 @@ class Feed:
         self.viewers: set[Viewer] = set()
         self._tournament_id = tournament_id
         self._layer = get_channel_layer()
-        self._groups = {events.group_name(tournament_id)}
+        self._joined: set[str] = set()
         self._backlog = Backlog()
         self._joining = asyncio.Semaphore(JOINING)
         self._heard, self._look, self._started = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -83,7 +83,7 @@ class Feed:
         """Wait until all that happens from now on is heard, also of the viewer's access."""
         await self._started.wait()
         if viewer.person is not None and viewer.outbox.over is None:
-            self._groups.add(person_group(viewer.person))
+            self._joined.add(person_group(viewer.person))
             async with self._joining:
                 await broker(self._layer.group_add(person_group(viewer.person), self._channel))
 
@@ -112,7 +112,7 @@ class Feed:
             for viewer in self.viewers:
                 viewer.outbox.close(over)
             self._started.set()
-            for name in self._groups:
+            for name in self._joined:
                 with contextlib.suppress(Exception):  # a broker that is gone has forgotten the group as well
                     await self._layer.group_discard(name, self._channel)
 
@@ -123,8 +123,14 @@ class Feed:
         self._started.set()
 
     async def _join(self) -> None:
-        for name in [*self._groups]:
+        """The tournament's group and those of everybody who watches; what those are told who have left is not heard."""
+        wanted = {person_group(viewer.person) for viewer in self.viewers if viewer.person is not None}
+        wanted.add(events.group_name(self._tournament_id))
+        left, self._joined = self._joined - wanted, {*wanted}
+        for name in wanted:
             await broker(self._layer.group_add(name, self._channel))
+        for name in left:
+            await broker(self._layer.group_discard(name, self._channel))
 
     async def _begin(self) -> None:
         """Count from here; whoever watches already is given a snapshot."""
@@ -164,7 +170,7 @@ class Feed:
             return
         changes = merged(heard)
         found = await read(_changes_read, self._tournament_id, changes) if changes.to_read else []
-        batch = Batch(revision, heard, found)
+        batch = Batch.made(revision, heard, changes, found)
         for viewer in self.viewers:
             viewer.outbox.offer(batch)
 
@@ -238,11 +244,11 @@ def _changes_read(tournament_id: int, changes: Changes) -> list[tuple[str, str]]
     said: list[tuple[str, Any]] = []
     if "status" in changes.kinds:
         said.append(("status", selectors.tournament_get(tournament_id)))
-    said += [("pod", selectors.pod_get(key)) for key in changes.pods]
+    said += [("pod", pod) for pod in selectors.pods_get(changes.pods)]
     if "leaderboard" in changes.kinds:
         said.append(("leaderboard", selectors.leaderboard_list(tournament_id)))
-    said += [("event", selectors.event_get(key)) for key in changes.events]
-    return [(kind, strict_json.dumps(data)) for kind, data in said if data is not None]
+    said += [("event", event) for event in selectors.events_get(changes.events)]
+    return [(kind, strict_json.dumps(data)) for kind, data in said]
 
 
 def _sockets_read(tournament_id: int, sockets: list[tuple[Scope, bool]]) -> tuple[int | None, list[int | None]]:

@@ -1,10 +1,11 @@
 """What waits for one viewer: batches that are written once for all viewers, and how far behind one may fall."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Self
 
 from webapp.tournaments import strict_json
-from webapp.tournaments.live.backlog import Message, merged
+from webapp.tournaments.live.backlog import Changes, Message, merged
 
 MAX_WAITING = 2000
 """Messages that wait for one viewer; beyond it a snapshot says it all in less."""
@@ -22,26 +23,30 @@ class Batch:
     revision: every message up to this one is in this batch or in one before it
     heard: what it is made of, in order; one of them may be ahead of `revision`
     read: kind and JSON of what was read because of them; newer than the points that are in `heard`
+    texts: its messages, for whoever lacks them all
     """
 
     revision: int
     heard: list[Message]
     read: list[tuple[str, str]]
-    texts: list[str] = field(init=False)
+    texts: list[str]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "texts", self._written(self.revision, self.heard))
+    @classmethod
+    def made(cls, revision: int, heard: list[Message], changes: Changes, read: list[tuple[str, str]]) -> Self:
+        """changes: what `heard` comes to"""
+        return cls(revision, heard, read, _written(revision, changes, read))
 
     def after(self, revision: int) -> list[str]:
         """The messages for one who knows all up to `revision`: none twice, and none that says an earlier one."""
         if revision <= self.revision and revision < self.heard[0]["revision"]:
             return self.texts
         newer = [message for message in self.heard if message["revision"] > revision]
-        return self._written(max(revision, self.revision), newer) if newer else []
+        return _written(max(revision, self.revision), merged(newer), self.read) if newer else []
 
-    def _written(self, revision: int, heard: list[Message]) -> list[str]:
-        curves = [("curve", strict_json.dumps(curve)) for curve in merged(heard).curves]
-        return [message_text(revision, kind, data) for kind, data in (*curves, *self.read)]
+
+def _written(revision: int, changes: Changes, read: list[tuple[str, str]]) -> list[str]:
+    curves = [("curve", strict_json.dumps(curve)) for curve in changes.curves]
+    return [message_text(revision, kind, data) for kind, data in (*curves, *read)]
 
 
 @dataclass(frozen=True, slots=True)
