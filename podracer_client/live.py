@@ -35,7 +35,9 @@ def messages(url: str, token: str, tournament_id: str) -> Iterator[Message]:
             with connect(address, additional_headers=headers, subprotocols=together, max_size=None) as socket:
                 for text in socket:
                     seen, failures = True, 0
-                    yield from cast(list[Message], json.loads(text))
+                    said = json.loads(text)
+                    # A proxy may drop the subprotocol, and then each message is a frame.
+                    yield from cast(list[Message], said if socket.subprotocol == TOGETHER else [said])
         except (OSError, InvalidHandshake, TimeoutError, ConnectionClosed) as error:
             code = error.rcvd.code if isinstance(error, ConnectionClosed) and error.rcvd else 0
             if code in REFUSALS:

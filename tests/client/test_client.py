@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from websockets.sync.server import ServerConnection, serve
 
 import podracer_core
 from podracer_client import ApiError, Client, ClientError, ConnectionLostError
@@ -140,6 +141,18 @@ def test_a_download_that_breaks_off_goes_on_where_it_was(tmp_path: Path) -> None
         path = Client(server.url, "token").download_checkpoint("1", tmp_path / "file")
     assert path.read_bytes() == Breaking.CONTENT
     assert server.ranges == [None, "bytes=50000-"]
+
+
+def test_watching_works_through_a_proxy_that_drops_the_subprotocol() -> None:
+    def one_by_one(socket: ServerConnection) -> None:
+        for seq, kind in enumerate(("snapshot", "status")):
+            socket.send(json.dumps({"seq": seq, "type": kind, "data": {}}))
+
+    with serve(one_by_one, "127.0.0.1", 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        watching = Client(f"http://127.0.0.1:{server.socket.getsockname()[1]}", "token").watch("1")
+        assert [next(watching)["type"] for _ in range(2)] == ["snapshot", "status"]
+        server.shutdown()
 
 
 def test_the_client_needs_neither_django_nor_torch() -> None:
