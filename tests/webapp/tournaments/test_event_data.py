@@ -169,6 +169,7 @@ def end(tournament: Tournament, stop: bool) -> None:
         services.tournament_stop(tournament_id=tournament.pk)
         making.finish(running, PodResult(Outcome.STOPPED, 10_000, 1.0), StoredFiles())
     while running and not stop:
+        trained(running, 1)
         making.finish(running, making.result(3.0, env_steps=10_000))
         tournament.refresh_from_db()
         running = making.claim() if tournament.status == Tournament.Status.RUNNING else None
