@@ -2,7 +2,6 @@
 
 import pytest
 from django.db import DataError
-from pytest import MonkeyPatch
 
 from podracer_core.progress import Progress
 from tests.webapp.tournaments import making
@@ -19,7 +18,7 @@ TOO_FAR = 2**70
 
 
 @pytest.fixture
-def patient(monkeypatch: MonkeyPatch) -> Reporter:
+def patient(monkeypatch: pytest.MonkeyPatch) -> Reporter:
     """Stores nothing of itself."""
     monkeypatch.setattr(reporter, "FLUSH_SECONDS", 3600.0)
     made = Reporter()
