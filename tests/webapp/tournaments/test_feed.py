@@ -191,7 +191,7 @@ async def _points(tournament: Tournament, headers: list[tuple[bytes, bytes]], la
         return sorted(heard)
 
 
-@pytest.mark.parametrize("steps", range(6))
+@pytest.mark.parametrize("steps", range(12))
 async def test_a_feed_ends_whatever_it_has_just_heard(steps: int) -> None:
     """Told to look around and then to end, a few steps of the event loop later."""
     tournament = await run(making.tournament, start=False)

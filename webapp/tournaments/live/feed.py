@@ -7,7 +7,7 @@ and waits for no viewer: whoever takes too little gets a snapshot when they take
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from webapp.tournaments import events, selectors, strict_json
 from webapp.tournaments.live import access as socket_access
 from webapp.tournaments.live.access import MISSING, TRY_AGAIN, Scope
 from webapp.tournaments.live.backlog import Backlog, Changes, merged
+from webapp.tournaments.live.broker import broker
 from webapp.tournaments.live.outbox import Batch, Outbox, Over
 from webapp.tournaments.live.shared_reads import SharedReads
 from webapp.tournaments.models import Tournament
@@ -44,15 +45,6 @@ Answer = TypeVar("Answer")
 async def read(function: Callable[..., Answer], *args: Any) -> Answer:
     """Read in a thread of its own: a long snapshot holds up nobody."""
     answer: Answer = await database_sync_to_async(function, thread_sensitive=False)(*args)
-    return answer
-
-
-async def broker(call: Awaitable[Answer]) -> Answer:
-    """What the broker's client answers. It forgets a cancellation that meets it (redis-py), and loops would go on."""
-    answer = await call
-    task = asyncio.current_task()
-    if task and task.cancelling():
-        raise asyncio.CancelledError
     return answer
 
 
@@ -114,7 +106,7 @@ class Feed:
             self._started.set()
             for name in self._joined:
                 with contextlib.suppress(Exception):  # a broker that is gone has forgotten the group as well
-                    await self._layer.group_discard(name, self._channel)
+                    await broker(self._layer.group_discard(name, self._channel))
 
     async def _start(self) -> None:
         self._channel = await self._layer.new_channel()
