@@ -1,6 +1,7 @@
 """Who opens a WebSocket."""
 
 from collections.abc import MutableMapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -10,23 +11,42 @@ from webapp.accounts.services import TokenRefusedError, api_token_check
 from webapp.security import may_connect
 
 
-def actor_from_scope(scope: MutableMapping[str, Any]) -> Actor | None:
-    """Whose a socket is: by bearer token where no Origin is sent, else by session if the Origin is ours.
+@dataclass(frozen=True)
+class Credential:
+    """What a socket came with: a bearer token, or a person's session. Equal ones are one and the same."""
 
-    None for everybody else. Needs channels' AuthMiddlewareStack around the consumer for the session's user. Looked
-    up anew at each call: a token may have expired, an account been closed, a session ended.
+    token: str = ""
+    user_id: int | None = None
+    session_key: str | None = None
+    session: Any = field(default=None, compare=False)
+
+
+def credential_of(scope: MutableMapping[str, Any]) -> Credential | None:
+    """A bearer token where no Origin is sent, else a session if the Origin is ours; None for everybody else.
+
+    Needs channels' AuthMiddlewareStack around the consumer for the session's user.
     """
     headers: dict[bytes, bytes] = dict(scope["headers"])
     if not may_connect(headers):
         return None
     if b"origin" not in headers:
-        return _actor_of_token(headers[b"authorization"].decode("latin1").partition(" ")[2].strip())
-    session_user, session = scope.get("user"), scope.get("session")
-    if session_user is None or not session_user.is_authenticated:
+        return Credential(token=headers[b"authorization"].decode("latin1").partition(" ")[2].strip())
+    user, session = scope.get("user"), scope.get("session")
+    if user is None or not user.is_authenticated:
         return None
+    return Credential(user_id=user.pk, session_key=getattr(session, "session_key", None), session=session)
+
+
+def credential_actor(credential: Credential | None) -> Actor | None:
+    """Whose it is as of now: a token may have expired, an account been closed, a session ended."""
+    if credential is None:
+        return None
+    if credential.user_id is None:
+        return _actor_of_token(credential.token)
+    session = credential.session
     if session is not None and not session.exists(session.session_key):
         return None
-    return _actor_of_user(session_user.pk)
+    return _actor_of_user(credential.user_id)
 
 
 def _actor_of_token(text: str) -> Actor | None:

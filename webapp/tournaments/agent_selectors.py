@@ -15,7 +15,7 @@ def agent_get(agent_id: int) -> Item:
     Raises Agent.DoesNotExist.
     """
     agent = Agent.every.select_related("tournament", "pod", "entry").get(pk=agent_id)
-    line = ancestry(agent)
+    line = ancestry(agent, "name", "score", "strategy", "changes")
     entry = getattr(agent, "entry", None)
     return {
         "id": str(agent.pk),

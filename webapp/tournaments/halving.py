@@ -31,7 +31,7 @@ _CANDIDATES = rows.Query(
     WHERE rung.tournament_id = %s ORDER BY rung.level
     """,
     rung=Rung,
-    agent=Agent,
+    agent=(Agent, Agent.PARENT),
 )
 
 

@@ -9,11 +9,13 @@ Segment = dict[str, Any]
 """As podracer_core.spec.Segment."""
 
 
-_SCHEDULED = "agent.id, agent.tournament_id, agent.env_steps, agent.hyperparameters, agent.num_envs, agent.schedule"
+SCHEDULED = ("tournament_id", "env_steps", "hyperparameters", "num_envs", "schedule")
+"""What is read of an agent whose schedule is asked for."""
 
 
-def ancestry(agent: Agent, columns: str = "agent.*") -> list[Agent]:
-    """From its founder to itself, in one query. Of averaged parents the first."""
+def ancestry(agent: Agent, *columns: str) -> list[Agent]:
+    """From its founder to itself, in one query that reads `columns` of each. Of averaged parents the first."""
+    read = ", ".join(f"agent.{column}" for column in ("id", *columns))
     query = f"""
         WITH RECURSIVE line(id, step) AS (
             SELECT %s::bigint, 0
@@ -22,7 +24,7 @@ def ancestry(agent: Agent, columns: str = "agent.*") -> list[Agent]:
             FROM line JOIN tournaments_agent agent ON agent.id = line.id
             WHERE agent.inherits_from_id IS NOT NULL AND step < 10000
         )
-        SELECT {columns} FROM line JOIN tournaments_agent agent ON agent.id = line.id ORDER BY step DESC
+        SELECT {read} FROM line JOIN tournaments_agent agent ON agent.id = line.id ORDER BY step DESC
     """  # noqa: S608 - no values
     return list(Agent.objects.raw(query, [agent.pk]))
 
@@ -60,7 +62,7 @@ def members(ensemble: Agent) -> list[Agent]:
 
 def schedule_of(agent: Agent) -> list[Segment]:
     """What each of its line trained with, one after another."""
-    return [segment for member in ancestry(agent, _SCHEDULED) for segment in own_schedule(member)]
+    return [segment for member in ancestry(agent, *SCHEDULED) for segment in own_schedule(member)]
 
 
 def own_schedule(agent: Agent) -> list[Segment]:

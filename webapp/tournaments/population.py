@@ -37,30 +37,13 @@ def parent_of(agent: Agent, tournament: Tournament) -> Parent:
     )
 
 
-PARENT = (
-    "id",
-    "index",
-    "algorithm",
-    "hyperparameters",
-    "num_envs",
-    "stage",
-    "team",
-    "founder_index",
-    "depth",
-    "base_env_steps",
-    "env_steps",
-    "score",
-    "promotable",
-)
-"""What is read of an agent that may become a parent."""
-
 _LEADERBOARD = rows.Query(
     """
     SELECT {agent}
     FROM tournaments_leaderboardentry entry JOIN tournaments_agent agent ON agent.id = entry.agent_id
     WHERE entry.tournament_id = %s AND agent.state_file <> '' AND agent.score IS NOT NULL
     """,
-    agent=(Agent, PARENT),
+    agent=(Agent, Agent.PARENT),
 )
 
 
@@ -116,7 +99,7 @@ _BY_INDEX = rows.Query(
     SELECT {agent} FROM tournaments_agent agent
     WHERE agent.tournament_id = %s AND agent.kind = 'agent' AND agent.index = ANY(%s)
     """,
-    agent=(Agent, PARENT),
+    agent=(Agent, Agent.PARENT),
 )
 
 

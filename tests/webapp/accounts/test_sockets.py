@@ -7,7 +7,7 @@ from django.contrib.auth.models import AnonymousUser, User
 
 from tests.webapp import people
 from webapp.accounts.services import api_token_create
-from webapp.accounts.sockets import actor_from_scope
+from webapp.accounts.sockets import credential_actor, credential_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -18,7 +18,7 @@ def scope(user: object = None, **headers: str) -> dict[str, Any]:
 
 
 def found(**arguments: Any) -> User | None:
-    actor = actor_from_scope(scope(**arguments))
+    actor = credential_actor(credential_of(scope(**arguments)))
     return actor and actor.user
 
 

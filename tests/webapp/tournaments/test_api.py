@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from tests.webapp.tournaments import making
 from webapp.tournaments import schemas
+from webapp.tournaments.curves import csv_table
 from webapp.tournaments.curves import schemas as curve_schemas
 from webapp.tournaments.models import Agent, Pod, Tournament
 from webapp.tournaments.workers import schemas as worker_schemas
@@ -217,7 +218,11 @@ def test_an_agent_shows_its_hyperparameters_score_and_log(api: Client) -> None:
     assert [member["id"] for member in body["ancestry"]] == [body["id"]]
 
 
-def test_a_curve_comes_whole_thinned_and_as_csv(api: Client) -> None:
+def table_of(answer: Any) -> list[str]:
+    return b"".join(answer.streaming_content).decode().splitlines()
+
+
+def test_a_curve_comes_whole_thinned_and_as_csv(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     making.tournament()
     claimed = making.claim()
     making.progress(claimed, *(making.point(step, float(step % 7), entropy=0.5) for step in range(100, 60_100, 100)))
@@ -230,10 +235,12 @@ def test_a_curve_comes_whole_thinned_and_as_csv(api: Client) -> None:
     assert (few["env_steps"][0], few["env_steps"][-1]) == (100, 60_000)
     csv = api.get(path, headers={"accept": "text/csv"})
     assert csv["Content-Type"].startswith("text/csv")
-    assert csv.content.splitlines()[:2] == [
-        b"env_steps,seconds,episodic_return,entropy",
-        b"100,0.1,2.0,0.5",
-    ]
+    assert table_of(csv)[:2] == ["env_steps,seconds,episodic_return,entropy", "100,0.1,2.0,0.5"]
+    monkeypatch.setattr(csv_table, "BATCH", 7)
+    pieces = list(csv_table.line_csv([claimed.agent_id]))
+    assert max(piece.count("\n") for piece in pieces) == 7
+    assert table_of(api.get(f"{path}?points=all&format=csv")) == "".join(pieces).splitlines()
+    assert len("".join(pieces).splitlines()) == 601
 
 
 def test_a_curve_from_the_ancestor_counts_on(api: Client) -> None:
@@ -242,10 +249,13 @@ def test_a_curve_from_the_ancestor_counts_on(api: Client) -> None:
     making.progress(first, making.point(500), making.point(1000))
     making.finish(first)
     second = making.claim()
-    making.progress(second, making.point(300))
+    making.progress(second, making.point(300, None, entropy=0.5))
     path = f"/api/agents/{second.agent_id}/curve"
     assert api.get(path).json()["env_steps"] == [300]
     assert api.get(f"{path}?from=ancestor").json()["env_steps"] == [500, 1000, 1300]
+    table = ["env_steps,seconds,episodic_return,entropy", "500,0.5,1.0,", "1000,1.0,1.0,", "1300,1.3,,0.5"]
+    for points in ("all", "500"):
+        assert table_of(api.get(f"{path}?from=ancestor&format=csv&points={points}")) == table
 
 
 def test_an_agent_without_points_has_empty_columns(api: Client) -> None:

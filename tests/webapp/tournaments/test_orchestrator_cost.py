@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from podracer_core.progress import Outcome, PodResult
 from tests.webapp.tournaments import making
-from webapp.tournaments import orchestrator, rows, selectors, services
+from webapp.tournaments import halving, orchestrator, rows, selectors, services
 from webapp.tournaments.counts import counted, rungs_counted
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.models import Agent, Event, Pod, Rung, Tournament
@@ -123,6 +123,14 @@ def test_a_pod_takes_few_statements_and_none_looks_at_the_past(mode: str) -> Non
     tournament.refresh_from_db()
     assert tournament.pods_finished == 5_016
     assert rungs(tournament.rungs.all()) == rungs(rungs_counted(tournament))
+
+
+def test_who_may_be_promoted_is_read_without_the_returns_of_its_episodes() -> None:
+    tournament = started("successive_halving")
+    run_pod(1.0)
+    ((_, best),) = halving.rungs_of(tournament)
+    assert best.score == 1.0
+    assert "returns" in best.get_deferred_fields()
 
 
 def rungs(rows: Iterable[Rung]) -> list[tuple[object, ...]]:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from tests.webapp import people
 from tests.webapp.tournaments import making
@@ -143,3 +145,32 @@ async def test_a_share_link_opens_no_other_tournament_s_socket() -> None:
         assert await socket.close_code() == socket_access.MISSING
     async with shared("guessed", tournament.pk) as socket:
         assert await socket.close_code() == socket_access.HIDDEN
+
+
+def scope(headers: list[tuple[bytes, bytes]], link: str | None = None, **session: Any) -> dict[str, Any]:
+    return {"headers": headers, "url_route": {"kwargs": {"link_token": link}}, **session}
+
+
+def test_a_look_asks_once_for_all_who_came_by_the_same() -> None:
+    tournament, vera, browser = guest()
+    owner = actor_of(tournament.owner)
+    _, link = sharing.link_create(actor=owner, tournament_id=tournament.pk, name="reviewers", lifetime_days=None)
+    kinds = [
+        scope(token_headers(vera)),
+        scope(browser_headers(browser), user=vera, session=browser.session),
+        scope(browser_headers(Client()), link),
+    ]
+
+    def look(viewers: int) -> tuple[list[int | None], int]:
+        with CaptureQueriesContext(connection) as captured:
+            found = socket_access.problems(tournament.pk, [(dict(kind), True) for kind in kinds * viewers])
+        return found, len(captured)
+
+    look(1)  # notes that they are used
+    assert look(1)[0] == [None] * 3
+    assert look(50) == ([None] * 150, look(1)[1])
+    member_remove(project_id=Project.objects.get().pk, name="vera")
+    assert look(50)[0] == [socket_access.HIDDEN, socket_access.HIDDEN, None] * 50
+    browser.post("/sign-out/")
+    sharing.link_revoke(tournament_id=tournament.pk, link_id=ShareLink.objects.get().pk)
+    assert look(50)[0] == [socket_access.HIDDEN, socket_access.STRANGER, socket_access.HIDDEN] * 50

@@ -1,7 +1,5 @@
 """Agents: what they are, how they learned, and their checkpoints."""
 
-import csv
-import io
 from typing import Literal
 
 from django.http import HttpRequest, HttpResponse
@@ -12,10 +10,9 @@ from ninja.params.functions import Query
 from podracer_core.errors import SpecError
 from webapp.tournaments import agent_selectors, schemas
 from webapp.tournaments.api import common
-from webapp.tournaments.curves import curves
 from webapp.tournaments.curves import schemas as curve_schemas
 from webapp.tournaments.curves import selectors as curve_selectors
-from webapp.tournaments.downloads import download
+from webapp.tournaments.downloads import download, download_text
 
 router = Router()
 
@@ -36,23 +33,16 @@ def curve(
     points: int | Literal["all"] = Query(500, description="at most about so many, or all"),
     origin: Literal["self", "ancestor"] = Query("self", alias="from", description="ancestor: with its line"),
     format: Literal["json", "csv"] = "json",
-) -> HttpResponse:
+) -> HttpResponseBase:
     """Columns of one length, downsampled keeping minima and maxima. CSV with ?format=csv or Accept: text/csv."""
     if points != "all" and not 2 <= points <= 100_000:
         raise SpecError([("points", f'give "all" or a whole number from 2 to 100000, got {points}')])
-    found = curve_selectors.agent_curve(
-        common.agent_id(agent_id), points=None if points == "all" else points, from_ancestor=origin == "ancestor"
-    )
-    wants_csv = format == "csv" or request.headers.get("Accept", "").split(",")[0].strip() == "text/csv"
-    return _csv(found) if wants_csv else common.answer(found)
-
-
-def _csv(columns: curves.Curve) -> HttpResponse:
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return HttpResponse(text.getvalue(), content_type="text/csv; charset=utf-8")
+    number, most, line = common.agent_id(agent_id), None if points == "all" else points, origin == "ancestor"
+    if format == "csv" or request.headers.get("Accept", "").split(",")[0].strip() == "text/csv":
+        pieces = curve_selectors.agent_curve_csv(number, points=most, from_ancestor=line)
+        filename = f"agent-{number}-curve.csv"
+        return download_text(request, pieces, filename=filename, content_type="text/csv; charset=utf-8")
+    return common.answer(curve_selectors.agent_curve(number, points=most, from_ancestor=line))
 
 
 @router.api_operation(

@@ -1,9 +1,10 @@
 """Reads of learning curves: of an agent, or of all agents of a tournament."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
-from webapp.tournaments.curves import curves, statistics, window
+from webapp.tournaments.curves import csv_table, curves, statistics, window
 from webapp.tournaments.curves.population import Axis, curves_read
 from webapp.tournaments.lineage import ancestry
 from webapp.tournaments.models import Agent
@@ -20,11 +21,23 @@ def agent_curve(agent_id: int, *, points: int | None = 500, from_ancestor: bool 
 
     Raises Agent.DoesNotExist.
     """
-    agent = Agent.every.get(pk=agent_id)
-    line = ancestry(agent) if from_ancestor else [agent]
-    found = curves.curves_of([member.pk for member in line])
-    whole = curves.joined(found[member.pk] for member in line if member.pk in found)
+    line = _line(agent_id, from_ancestor)
+    found = curves.curves_of(line)
+    whole = curves.joined(found[member] for member in line if member in found)
     return whole if points is None else curves.thinned(whole, points)
+
+
+def agent_curve_csv(agent_id: int, *, points: int | None = 500, from_ancestor: bool = False) -> Iterator[str]:
+    """The same as a table; one that is complete is read bit by bit. Raises Agent.DoesNotExist."""
+    if points is None:
+        return csv_table.line_csv(_line(agent_id, from_ancestor))
+    return csv_table.columns_csv(agent_curve(agent_id, points=points, from_ancestor=from_ancestor))
+
+
+def _line(agent_id: int, from_ancestor: bool) -> list[int]:
+    """The ids of the agent or of its line, the founder first."""
+    agent = Agent.every.only("pk").get(pk=agent_id)
+    return [member.pk for member in ancestry(agent)] if from_ancestor else [agent.pk]
 
 
 def tournament_curves(

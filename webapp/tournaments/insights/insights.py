@@ -11,7 +11,7 @@ from podracer_core.hyperparameters import ALGORITHMS, Value
 from podracer_core.search_space import SearchSpace
 from podracer_core.spec import TournamentSpec
 from podracer_core.tournament.importance import Importance, Trial, importance_problem, importances
-from webapp.tournaments.lineage import ancestry, own_schedule
+from webapp.tournaments.lineage import SCHEDULED, ancestry, own_schedule
 from webapp.tournaments.models import Agent, Tournament
 
 Item = dict[str, Any]
@@ -163,7 +163,7 @@ def _segments(agent: Agent) -> list[tuple[str, str, str, int, int, Mapping[str, 
     """(agent, its name, strategy, first and last env step, hyperparameters) of each part of the line's schedule."""
     begin = 0
     found: list[tuple[str, str, str, int, int, Mapping[str, Value]]] = []
-    for member in ancestry(agent):
+    for member in ancestry(agent, "name", "strategy", *SCHEDULED):
         member.tournament = agent.tournament
         if member.pk == agent.pk:
             member.env_steps = agent.pod.env_steps  # which a pod that still trains has already done

@@ -246,4 +246,4 @@ def _changes_read(tournament_id: int, changes: Changes) -> list[tuple[str, str]]
 def _sockets_read(tournament_id: int, sockets: list[tuple[Scope, bool]]) -> tuple[int | None, list[int | None]]:
     """The revision, and what closes each of the sockets."""
     revision = selectors.revision_get(tournament_id)
-    return revision, [socket_access.problem(scope, tournament_id, seen) for scope, seen in sockets]
+    return revision, socket_access.problems(tournament_id, sockets)

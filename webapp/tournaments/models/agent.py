@@ -73,6 +73,23 @@ class Agent(models.Model):
     state_size = models.PositiveBigIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
 
+    PARENT = (
+        "id",
+        "index",
+        "algorithm",
+        "hyperparameters",
+        "num_envs",
+        "stage",
+        "team",
+        "founder_index",
+        "depth",
+        "base_env_steps",
+        "env_steps",
+        "score",
+        "promotable",
+    )
+    """What is read of one that may become a parent."""
+
     objects = AgentManager()
     every = models.Manager["Agent"]()
 
