@@ -191,6 +191,35 @@ async def _points(tournament: Tournament, headers: list[tuple[bytes, bytes]], la
         return sorted(heard)
 
 
+async def test_the_access_of_many_is_looked_at_a_few_at_a_time_and_of_all_at_once_where_somebody_s_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[list[int]] = []
+    look = feed.socket_access.problems
+
+    def counted(tournament_id: int, sockets: Any) -> list[int | None]:
+        looks.append([id(scope) for scope, _ in sockets])
+        return look(tournament_id, sockets)
+
+    monkeypatch.setattr(feed.socket_access, "problems", counted)
+    monkeypatch.setattr(feed, "LOOKS", 2)
+    monkeypatch.setattr(feed, "CHECK_INTERVAL", 0.3)
+    tournament = await run(making.tournament, start=False)
+    async with pages(tournament, 5):
+        looks.clear()
+        async with asyncio.timeout(10):
+            while len({scope for some in looks for scope in some}) < 5:
+                await asyncio.sleep(0.01)
+        assert max(map(len, looks)) == 2
+        monkeypatch.setattr(feed, "CHECK_INTERVAL", 600.0)
+        (watched,) = feed._feeds.values()
+        watched._look.set()
+        looks.clear()
+        async with asyncio.timeout(10):
+            while len({scope for some in looks for scope in some}) < 5:
+                await asyncio.sleep(0.01)
+
+
 @pytest.mark.parametrize("steps", range(12))
 async def test_a_feed_ends_whatever_it_has_just_heard(steps: int) -> None:
     """Told to look around and then to end, a few steps of the event loop later."""

@@ -39,6 +39,9 @@ JOINING = 16
 CHECK_INTERVAL = 5.0
 """Seconds between two looks at what no message says: a lost group, a token that has expired, a missed revision."""
 
+LOOKS = 8
+"""Sockets whose access is looked at together, now and then."""
+
 Answer = TypeVar("Answer")
 
 
@@ -168,21 +171,38 @@ class Feed:
 
     async def _look_around(self) -> None:
         """Join the groups again, which a restarted broker has forgotten, and look for what was missed meanwhile."""
+        told = await self._told_to_look(CHECK_INTERVAL)
         while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(CHECK_INTERVAL):
-                    await self._look.wait()
             self._look.clear()
             await self._join()
-            viewers = [*self.viewers]
-            sockets = [(viewer.scope, viewer.seen) for viewer in viewers]
-            revision, problems = await read(_sockets_read, self._tournament_id, sockets)
-            self._backlog.exists(_existing(revision))
+            self._backlog.exists(_existing(await read(selectors.revision_get, self._tournament_id)))
             if self._backlog.behind:
                 self._heard.set()
-            for viewer, code in zip(viewers, problems, strict=True):
+            told = await self._look_at([*self.viewers], at_once=told)
+
+    async def _look_at(self, viewers: list[Viewer], at_once: bool) -> bool:
+        """Close those who may not look any more, and let CHECK_INTERVAL pass. True as soon as told to look again.
+
+        at_once: else a few at a time all the while, so that many hold up nothing that is told meanwhile
+        """
+        groups = [viewers[first : first + LOOKS] for first in range(0, len(viewers), LOOKS)] or [[]]
+        for some in groups:
+            problems = await read(
+                socket_access.problems, self._tournament_id, [(viewer.scope, viewer.seen) for viewer in some]
+            )
+            for viewer, code in zip(some, problems, strict=True):
                 if code is not None:
                     viewer.outbox.close(Over(code))
+            if not at_once and await self._told_to_look(CHECK_INTERVAL / len(groups)):
+                return True
+        return at_once and await self._told_to_look(CHECK_INTERVAL)
+
+    async def _told_to_look(self, seconds: float) -> bool:
+        """Whether anything says so within `seconds`."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._look.wait()
+        return self._look.is_set()
 
 
 _feeds: dict[tuple[asyncio.AbstractEventLoop, int], Feed] = {}
@@ -241,9 +261,3 @@ def _changes_read(tournament_id: int, changes: Changes) -> list[tuple[str, str]]
         said.append(("leaderboard", selectors.leaderboard_list(tournament_id)))
     said += [("event", event) for event in selectors.events_get(changes.events)]
     return [(kind, strict_json.dumps(data)) for kind, data in said]
-
-
-def _sockets_read(tournament_id: int, sockets: list[tuple[Scope, bool]]) -> tuple[int | None, list[int | None]]:
-    """The revision, and what closes each of the sockets."""
-    revision = selectors.revision_get(tournament_id)
-    return revision, socket_access.problems(tournament_id, sockets)
