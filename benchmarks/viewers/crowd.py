@@ -20,6 +20,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.typing import Origin, Subprotocol
 
 from benchmarks.viewers.comparison import differences
+from benchmarks.viewers.frames import Frames
 from benchmarks.viewers.store import Store
 
 TOGETHER = "podracer.together"
@@ -53,12 +54,9 @@ class Record:
 
     def points(self, data: dict[str, Any]) -> None:
         """Each left its pod as much before the newest as their seconds of training differ."""
-        if not data["env_steps"]:
-            return
-        since_newest = time.time() - data["sent_at"]
-        newest = data["seconds"][-1]
-        for seconds in data["seconds"]:
-            self.delays[min(LONGEST_MS, max(0, round(1000 * (since_newest + newest - seconds))))] += 1
+        since_newest = round(1000 * (time.time() - data["sent_at"]))
+        for age in data["ages"]:
+            self.delays[min(LONGEST_MS, max(0, since_newest + age))] += 1
 
     def report(self) -> dict[str, Any]:
         names = ("frames", "messages", "letters", "wire", "snapshots")
@@ -68,9 +66,10 @@ class Record:
 class Viewer:
     """One page without a screen."""
 
-    def __init__(self, url: str, path: str, cookie: str, record: Record, small: bool) -> None:
+    def __init__(self, url: str, path: str, cookie: str, frames: Frames, small: bool) -> None:
         self._url, self._path, self._cookie, self._small = url, path, cookie, small
-        self.record = record
+        self._frames = frames
+        self.record = Record()
         self.going = asyncio.Event()
         self.going.set()
         self.counted = True
@@ -125,17 +124,17 @@ class Viewer:
         seq = None
         while True:
             await self.going.wait()
-            text = await connection.recv()
+            text = await connection.recv(decode=True)
             self._count(text)
-            for message in json.loads(text):
-                if seq is not None and message["seq"] != seq + 1:
+            for number, message in self._frames.read(text):
+                if seq is not None and number != seq + 1:
                     return True
-                seq, self.revision = message["seq"], message["revision"]
+                seq, self.revision = number, message["revision"]
                 self.store.take(message["type"], message["data"])
                 self._taken(message)
             self.store.settle()
 
-    def _count(self, text: str | bytes) -> None:
+    def _count(self, text: str) -> None:
         if self.counted:
             self.record.frames += 1
             self.record.letters += len(text)
@@ -171,7 +170,8 @@ class Crowd:
     """All viewers, and the orders that come."""
 
     def __init__(self, url: str, path: str, cookies: list[str]) -> None:
-        self.viewers = [Viewer(url, path, cookie, Record(), small=i == 0) for i, cookie in enumerate(cookies)]
+        frames = Frames()
+        self.viewers = [Viewer(url, path, cookie, frames, small=i == 0) for i, cookie in enumerate(cookies)]
         self.tasks = [asyncio.create_task(viewer.run()) for viewer in self.viewers]
 
     async def obey(self, order: dict[str, Any]) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class Store:
         new = [index for index, env_steps in enumerate(data["env_steps"]) if env_steps > last]
         for name in COLUMNS:
             column = data[name]
-            curve[name] += [column[index] for index in new]
+            curve[name] += column if len(new) == len(column) else [column[index] for index in new]
         if pod and new:
             self._advance(pod, curve["env_steps"][-1], curve)
             value = curve["episodic_return"][-1]
