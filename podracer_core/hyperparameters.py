@@ -16,6 +16,10 @@ WeightDecay = Annotated[
     Field(ge=0, le=100, description="pull of the layers' weights to 0, times the learning rate; biases have none"),
 ]
 Gamma = Annotated[float, Field(ge=0, le=1, description="discount per env step")]
+LogStdInit = Annotated[
+    float,
+    Field(ge=-5, le=1, description="continuous actions: logarithm of their deviation at first, before any is clipped"),
+]
 
 
 class _Algorithm(BaseModel):
@@ -46,6 +50,7 @@ class PPOHyperparameters(_Algorithm):
     hidden_size: int = Field(64, ge=1, le=8_192, description="units per hidden layer")
     num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
     activation: Activation = Field("tanh", description="between the layers")
+    log_std_init: LogStdInit = 0.0
     layer_norm: LayerNorm = False
     weight_decay: WeightDecay = 0.0
 
@@ -70,6 +75,7 @@ class A2CHyperparameters(_Algorithm):
     hidden_size: int = Field(64, ge=1, le=8_192, description="units per hidden layer")
     num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
     activation: Activation = Field("tanh", description="between the layers")
+    log_std_init: LogStdInit = 0.0
     layer_norm: LayerNorm = False
     weight_decay: WeightDecay = 0.0
 
@@ -226,9 +232,10 @@ ARCHITECTURE = frozenset(
         "optimizer",
         "num_critics",
         "frame_stack",
+        "log_std_init",
     }
 )
-"""Change the network's or the optimizer's tensors, so an agent that inherits weights keeps its parent's values."""
+"""Change the network's or the optimizer's tensors, or how they begin: an heir of weights keeps its parent's values."""
 
 DISCOUNTS = frozenset({"gamma", "gae_lambda"})
 """What matters is the distance from 1."""

@@ -220,15 +220,15 @@ class ActorCritic:
         self.log_std = log_std if continuous else None
         self.log_std_gradient = log_std_grad if continuous else None
 
-    def initialise(self, seed: int) -> None:
-        """The same weights for the same seed on every device; the policy starts near uniform."""
+    def initialise(self, seed: int, log_std: float = 0.0) -> None:
+        """The same weights for the same seed on every device; the policy starts near uniform, or around 0."""
         generator = torch.Generator().manual_seed(seed)
         if self.encoder:
             self.encoder.initialise(generator)
         self.actor.initialise(0.01, generator)
         self.critic.initialise(1.0, generator)
         if self.log_std is not None:
-            self.log_std.zero_()
+            self.log_std.fill_(log_std)
 
     def encode(self, obs: Tensor) -> Tensor:
         """What actor and critic see of obs: [batch, num_features]; of vectors themselves."""

@@ -34,7 +34,7 @@ class OnPolicy:
         device = env.device
         env_seed, network_seed, noise_seed = (int(s) for s in np.random.SeedSequence(seed).generate_state(3))
         self.network = _network(env, hyperparameters)
-        self.network.initialise(network_seed)
+        self.network.initialise(network_seed, hyperparameters.log_std_init)
         self.policy = _policy(env, self.network)
         self.optimizer: Adam | RMSprop = self.make_optimizer(Adam)
         self.generator = torch.Generator(device).manual_seed(noise_seed)

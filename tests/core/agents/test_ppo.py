@@ -1,5 +1,6 @@
 """PPO: it learns, repeats itself, and hyperparameters are in effect."""
 
+import math
 from typing import Any
 
 import pytest
@@ -65,6 +66,14 @@ def test_an_heir_starts_with_its_parent_s_weights_and_moments_and_its_own_learni
     moved = (heir.network.actor.tensors()["0.weight"] - before).abs().max()
     assert 0 < moved < 1e-3  # an optimizer of orphans would not move it; the parent's rate would move it further
     assert heir.metrics()["learning_rate"] == 1e-5
+
+
+def test_actions_are_drawn_at_first_as_near_each_other_as_asked() -> None:
+    spreads = []
+    for log_std in (-2.0, 0.0):
+        learner = make(PointEnv(256), num_steps=8, log_std_init=log_std)
+        spreads.append(float(learner.rollout().action.std(1).mean()))
+    assert spreads[1] / spreads[0] == pytest.approx(math.exp(2), rel=0.05)
 
 
 def test_an_heir_of_another_shape_is_refused_by_what_differs() -> None:
