@@ -101,4 +101,4 @@ def curves_read(tournament_id: int, *, newest: int | None = None) -> list[AgentC
     query = _CURVES.format(which="" if newest is None else _NEWEST)
     with connection.cursor() as cursor:
         cursor.execute(query, {"tournament": tournament_id, "newest": newest})
-        return [AgentCurve(*row, np.frombuffer(packed, POINT)) for *row, packed in cursor.fetchall()]
+        return [AgentCurve(*(*row, np.frombuffer(packed, POINT))) for *row, packed in cursor.fetchall()]
