@@ -1,5 +1,6 @@
 """The web process: HTTP to Django, WebSockets to the consumers."""
 
+import gc
 import os
 
 from channels.auth import AuthMiddlewareStack
@@ -19,3 +20,7 @@ application = ProtocolTypeRouter(
         "websocket": OriginRequired(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )
+
+# What has been loaded stays. Had the collector to look at it again, a long answer would take half as long again.
+gc.collect()
+gc.freeze()

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, F, Func, IntegerField, Q, QuerySet, Sum
+from django.db.models import Count, Func, IntegerField, Q, QuerySet, Sum
 
 from podracer_core.spec import StopSpec
 from podracer_core.tournament.stopping import Standing, budget_progress, target_progress
@@ -165,36 +165,37 @@ def _seconds_left(row: Tournament, stop: StopSpec, standing: Standing, sums: Ite
 
 # Leaderboard, pods, events
 
-# Of an agent, whose returns and hyperparameters make its row many times as long.
+# Of entries and pods what their items tell, as plain rows: a model of each would cost several times as much, and the
+# returns and hyperparameters of an agent make its row many times as long.
 _OF_ENTRY = (
-    *("tournament_id", "rank", "rank_change", "beats_next", "agent__name", "agent__color", "agent__kind"),
+    *("agent_id", "rank", "rank_change", "beats_next", "agent__name", "agent__color", "agent__kind"),
     *("agent__algorithm", "agent__score", "agent__score_low", "agent__score_high", "agent__strategy"),
-    *("agent__changes", "agent__env_steps", "agent__base_env_steps"),
+    *("agent__changes", "agent__env_steps", "agent__base_env_steps", "episodes"),
 )
-_AROUND_POD = {
-    "began": F("tournament__started_at"),
-    **{f"agent_{name}": F(f"agent__{name}") for name in ("name", "strategy", "algorithm", "depth", "score")},
-    "agent_base": F("agent__base_env_steps"),
-}
+_OF_POD = (
+    *("id", "agent_id", "status", "attempt", "losses", "worker", "slot", "device_kind", "env_steps"),
+    *("env_steps_budget", "env_steps_per_second", "episodic_return", "reason", "seconds"),
+    *("stepping_since", "queued_at", "started_at", "finished_at", "tournament__started_at"),
+    *("agent__name", "agent__strategy", "agent__algorithm", "agent__depth", "agent__score", "agent__base_env_steps"),
+)
 
 
 def leaderboard_list(tournament_id: int, *, limit: int = 1000, offset: int = 0) -> Page:
     """The leaderboard, best first, with ensembles among the agents, and what of these is not made yet."""
-    entries = (
-        LeaderboardEntry.objects.filter(tournament_id=tournament_id)
-        .select_related("agent")
-        .only(*_OF_ENTRY)
-        .annotate(episodes=Func("agent__returns", function="jsonb_array_length", output_field=IntegerField()))
+    entries = LeaderboardEntry.objects.filter(tournament_id=tournament_id)
+    told = (
+        entries.annotate(episodes=Func("agent__returns", function="jsonb_array_length", output_field=IntegerField()))
         .order_by("rank")
+        .values_list(*_OF_ENTRY, named=True)
     )
     ensembles = ensemble_selectors.ensembles_of(tournament_id)
     made = ensemble_selectors.made(ensembles)
     # Before what is asked for, at most all ensembles are listed beside the agents.
     first = max(0, offset - made)
-    rows = list(entries[first : offset + limit + 1])
+    rows = list(told[first : offset + limit + 1])
     parents = _parents([row.agent_id for row in rows])
     items = [_entry(row, parents.get(row.agent_id, [])) for row in rows]
-    listed = ensemble_selectors.on_the_board(items, rows, ensembles)
+    listed = ensemble_selectors.on_the_board(items, ensembles)
     return {
         "items": listed[offset - first : offset - first + limit],
         "count": entries.count() + made,
@@ -212,26 +213,25 @@ def _parents(agent_ids: list[int]) -> dict[int, list[tuple[int, str]]]:
 
 
 def _entry(row: Any, parents: list[tuple[int, str]]) -> Item:
-    agent = row.agent
     return {
         "rank": row.rank,
         "rank_change": row.rank_change,
-        "agent": str(agent.pk),
-        "name": agent.name,
-        "color": agent.color or 0,
-        "kind": agent.kind,
-        "algorithm": agent.algorithm,
-        "score": agent.score,
-        "score_low": agent.score_low,
-        "score_high": agent.score_high,
+        "agent": str(row.agent_id),
+        "name": row.agent__name,
+        "color": row.agent__color or 0,
+        "kind": row.agent__kind,
+        "algorithm": row.agent__algorithm,
+        "score": row.agent__score,
+        "score_low": row.agent__score_low,
+        "score_high": row.agent__score_high,
         "episodes": row.episodes,
         "beats_next": row.beats_next,
         "parents": [str(parent) for parent, _ in parents],
         "parent_names": [name for _, name in parents],
-        "strategy": agent.strategy,
-        "changes": agent.changes,
-        "env_steps": agent.env_steps,
-        "total_env_steps": agent.base_env_steps + agent.env_steps,
+        "strategy": row.agent__strategy,
+        "changes": row.agent__changes,
+        "env_steps": row.agent__env_steps,
+        "total_env_steps": row.agent__base_env_steps + row.agent__env_steps,
     }
 
 
@@ -239,42 +239,38 @@ def pod_list(tournament_id: int, *, limit: int = 1000, offset: int = 0) -> Page:
     """The tournament's pods, the newest first."""
     # Each agent has one pod, and agents have an index in this order.
     pods = Pod.objects.filter(agent__tournament_id=tournament_id, agent__kind=Agent.Kind.AGENT)
-    rows = _around(pods).order_by("-agent__index")[offset : offset + limit]
+    rows = pods.order_by("-agent__index").values_list(*_OF_POD, named=True)[offset : offset + limit]
     return {"items": [_pod(row) for row in rows], "count": _counted(tournament_id, "agents_created")}
 
 
 def pods_get(keys: list[int]) -> list[Item]:
     """Those that there are, in this order."""
-    found = {row.pk: row for row in _around(Pod.objects.filter(pk__in=keys))} if keys else {}
+    rows = Pod.objects.filter(pk__in=keys).values_list(*_OF_POD, named=True)
+    found = {row.id: row for row in rows} if keys else {}
     return [_pod(found[key]) for key in keys if key in found]
 
 
-def _around(pods: QuerySet[Pod]) -> QuerySet[Any]:
-    """`pods` with what their items tell of agent and tournament, whose rows are many times as long."""
-    return pods.annotate(**_AROUND_POD)
-
-
 def _pod(row: Any) -> Item:
-    began = row.began
+    began = row.tournament__started_at
     return {
-        "id": str(row.pk),
+        "id": str(row.id),
         "agent": str(row.agent_id),
-        "agent_name": row.agent_name,
+        "agent_name": row.agent__name,
         "status": row.status,
         "attempt": row.attempt,
         "losses": row.losses,
         "worker": row.worker,
         "slot": row.slot,
         "device": row.device_kind,
-        "strategy": row.agent_strategy,
-        "algorithm": row.agent_algorithm,
+        "strategy": row.agent__strategy,
+        "algorithm": row.agent__algorithm,
         "env_steps": row.env_steps,
         "round_env_steps": row.env_steps_budget,
-        "base_env_steps": row.agent_base,
-        "depth": row.agent_depth,
+        "base_env_steps": row.agent__base_env_steps,
+        "depth": row.agent__depth,
         "env_steps_per_second": row.env_steps_per_second,
         "episodic_return": row.episodic_return,
-        "score": row.agent_score,
+        "score": row.agent__score,
         "start_seconds": (row.started_at - began).total_seconds() if row.started_at and began else None,
         "reason": row.reason,
         "seconds": row.seconds,

@@ -96,6 +96,17 @@ def test_gaps_are_bridged_and_ends_stay_open() -> None:
     assert np.array_equal(comparison.bridged(lines), np.array([[nan, 1, 2, 3, nan], [nan] * 5]), equal_nan=True)
 
 
+@few
+@given(st.integers(1, 9).flatmap(lambda bins: st.lists(st.lists(st.none() | NUMBERS, min_size=bins, max_size=bins))))
+def test_each_line_is_bridged_by_itself(rows: list[list[float | None]]) -> None:
+    lines = np.array(rows, np.float64).reshape(len(rows), -1) if rows else np.empty((0, 5))
+    for line, whole in zip(lines, comparison.bridged(lines), strict=True):
+        known = np.flatnonzero(~np.isnan(line))
+        places = np.arange(len(line))
+        expected = np.interp(places, known, line[known], np.nan, np.nan) if len(known) else line
+        assert np.allclose(whole, expected, equal_nan=True)
+
+
 def test_the_mean_is_of_those_under_way_and_its_band_is_about_them() -> None:
     nan = float("nan")
     mean, low, high = comparison.mean_band(np.array([[0.0, 10.0, nan, nan], [2.0, nan, nan, 7.0]]))

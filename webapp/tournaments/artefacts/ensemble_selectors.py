@@ -37,10 +37,10 @@ def unfinished(rows: Sequence[Agent]) -> list[Item]:
     return [_item(row) for row in rows if row.score is None]
 
 
-def on_the_board(items: list[Item], entries: Sequence[LeaderboardEntry], rows: Sequence[Agent]) -> list[Item]:
-    """`items`, the leaderboard's agents, and among them the ensembles of `rows`. entries: of the items, and the next"""
+def on_the_board(items: list[Item], rows: Sequence[Agent]) -> list[Item]:
+    """`items`, the leaderboard's agents, and among them the ensembles of `rows`."""
     done = [row for row in rows if row.score is not None]
-    following = {row.pk: _following(row, entries) for row in done}
+    following = {row.pk: _following(row, items) for row in done}
     below = Agent.objects.only("returns").in_bulk([agent for agent in following.values() if agent]) if done else {}
     listed = [_board_item(row, below.get(following[row.pk] or 0)) for row in done]
     return placed(items, listed, lambda item: float(item["score"]))
@@ -51,10 +51,10 @@ def made(rows: Sequence[Agent]) -> int:
     return sum(row.score is not None for row in rows)
 
 
-def _following(agent: Agent, entries: Sequence[LeaderboardEntry]) -> int | None:
+def _following(agent: Agent, items: list[Item]) -> int | None:
     """The agent that is listed next to an ensemble."""
     assert agent.score is not None
-    below = (entry.agent_id for entry in entries if entry.agent.score is not None and entry.agent.score < agent.score)
+    below = (int(item["agent"]) for item in items if item["score"] is not None and item["score"] < agent.score)
     return next(below, None)
 
 

@@ -1,19 +1,27 @@
-"""The learning curves of a group as a mean and a band. The database puts the points into bins, so that the size of what
-is read depends on the agents and not on how often they reported. Read through `comparison`.
+"""The learning curves of a group as a mean and a band. Read through `comparison`.
+
+Points travel as packed bytes and are put into bins some agents at a time: a tournament may have millions.
 """
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-from django.db.models import Avg, F, FloatField, IntegerField, Max, QuerySet, Value
-from django.db.models.functions import Cast, Extract, Floor, Greatest, Least
+from django.db import connection
+from django.db.models import F, FloatField, Max, Value
+from django.db.models.functions import Cast, Extract
 
 from podracer_core.tournament import comparison as statistics
-from webapp.tournaments.models import CurvePoint, Pod, Tournament
+from webapp.tournaments.models import Tournament
 
 Axis = Literal["steps", "seconds"]
 
 BINS = 120
+
+AGENTS = 500
+"""Whose points are in memory at once."""
+
+POINT = np.dtype([("x", ">f8"), ("episodic_return", ">f8")])
 
 NO_CURVE: dict[str, list[Any]] = {name: [] for name in ("x", "mean", "low", "high", "best", "agents")}
 
@@ -25,9 +33,11 @@ def mean_curve(tournament: Tournament, axis: Axis, agent_id: int | None = None) 
     end = _end(tournament, axis, agent_id)
     if not end:
         return NO_CURVE
-    lines, best = _lines(_points(tournament, axis, agent_id), end)
-    if not len(lines):
+    binned = [_binned(curves, end) for curves in _read(tournament, axis, agent_id)]
+    if not binned:
         return NO_CURVE
+    lines = np.concatenate([means for means, _ in binned])
+    best = np.fmax.reduce([tops for _, tops in binned])
     whole = statistics.bridged(lines)
     mean, low, high = statistics.mean_band(whole)
     known = ~np.isnan(mean)
@@ -42,36 +52,53 @@ def _end(tournament: Tournament, axis: Axis, agent_id: int | None) -> float:
     pods = tournament.pods.filter(started_at__isnull=False)
     if agent_id is not None:
         pods = pods.filter(agent=agent_id)
-    x = F("agent__base_env_steps") + F("env_steps") if axis == "steps" else _since(tournament, "") + F("seconds")
+    x = F("agent__base_env_steps") + F("env_steps") if axis == "steps" else _since(tournament) + F("seconds")
     return float(pods.aggregate(end=Max(Cast(x, FloatField())))["end"] or 0)
 
 
-def _since(tournament: Tournament, to_pod: str) -> Any:
+def _since(tournament: Tournament) -> Any:
     """Seconds from the start of the tournament to that of the pod."""
-    began = tournament.started_at.timestamp() if tournament.started_at else 0.0
-    return Cast(Extract(f"{to_pod}started_at", "epoch"), FloatField()) - Value(began)
+    return Cast(Extract("started_at", "epoch"), FloatField()) - Value(_began(tournament))
 
 
-def _points(tournament: Tournament, axis: Axis, agent_id: int | None) -> QuerySet[CurvePoint]:
-    points = CurvePoint.objects.filter(
-        agent__in=Pod.objects.filter(tournament=tournament).values("agent"), episodic_return__isnull=False
-    )
-    if agent_id is not None:
-        points = points.filter(agent=agent_id)
-    offset = F("agent__base_env_steps") if axis == "steps" else _since(tournament, "agent__pod__")
-    own = F("env_steps") if axis == "steps" else F("seconds")
-    return points.annotate(x=Cast(offset + own, FloatField()))
+def _began(tournament: Tournament) -> float:
+    return tournament.started_at.timestamp() if tournament.started_at else 0.0
 
 
-def _lines(points: QuerySet[CurvePoint], end: float) -> tuple[Any, Any]:
+_X = {
+    "steps": "agent.base_env_steps + point.env_steps",
+    "seconds": "extract(epoch FROM pod.started_at)::float8 - %(began)s + point.seconds",
+}
+_POINTS = """
+    SELECT packed FROM tournaments_agent agent
+    JOIN tournaments_pod pod ON pod.agent_id = agent.id
+    CROSS JOIN LATERAL (
+        SELECT string_agg(float8send({x}) || float8send(episodic_return), ''::bytea) AS packed
+        FROM tournaments_curvepoint point WHERE point.agent_id = agent.id AND episodic_return IS NOT NULL
+    ) own
+    WHERE agent.tournament_id = %(tournament)s {which} AND packed IS NOT NULL
+"""
+
+
+def _read(tournament: Tournament, axis: Axis, agent_id: int | None) -> Iterator[list[bytes]]:
+    """The points of some agents at a time, of each as packed POINTs."""
+    query = _POINTS.format(x=_X[axis], which="" if agent_id is None else "AND agent.id = %(agent)s")
+    values = {"tournament": tournament.pk, "agent": agent_id, "began": _began(tournament)}
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(query, values)
+        while rows := cursor.fetchmany(AGENTS):
+            yield [packed for (packed,) in rows]
+
+
+def _binned(curves: list[bytes], end: float) -> tuple[Any, Any]:
     """The mean return of each agent in each bin, NaN where it has none, and the best of all in each bin."""
-    place = Cast(Floor(F("x") * Value(BINS / end)), IntegerField())
-    binned = points.annotate(bin=Greatest(Value(0), Least(place, Value(BINS - 1))))
-    rows = binned.order_by().values_list("agent_id", "bin").annotate(mean=Avg("episodic_return"))
-    found = list(rows.annotate(best=Max("episodic_return")).values_list("agent_id", "bin", "mean", "best"))
-    agents, bins, means, tops = np.array(found, np.float64).reshape(-1, 4).T
-    known, number = np.unique(agents, return_inverse=True)
-    lines, best = np.full((len(known), BINS), np.nan), np.full(BINS, np.nan)
-    lines[number, bins.astype(np.intp)] = means
-    np.fmax.at(best, bins.astype(np.intp), tops)
-    return lines, best
+    points = np.frombuffer(b"".join(curves), POINT)
+    line = np.repeat(np.arange(len(curves)), [len(curve) // POINT.itemsize for curve in curves])
+    bins = np.clip(points["x"] * (BINS / end), 0, BINS - 1).astype(np.intp)
+    returns = points["episodic_return"].astype(np.float64)
+    place, size = line * BINS + bins, len(curves) * BINS
+    with np.errstate(invalid="ignore"):
+        means = np.bincount(place, returns, size) / np.bincount(place, minlength=size)
+    best = np.full(BINS, np.nan)
+    np.fmax.at(best, bins, returns)
+    return means.reshape(-1, BINS), best

@@ -24,7 +24,7 @@ BATCH = 2000
 
 def curves_csv(tournament_id: int) -> Iterator[str]:
     """The eldest agent first. `total_env_steps` counts the ancestors' in; what learners report follows, by name."""
-    losses = _losses("agent_id IN (SELECT id FROM tournaments_agent WHERE tournament_id = %s)", tournament_id)
+    losses = _losses("agent_id IN (SELECT id FROM tournaments_agent WHERE tournament_id = %s)", [tournament_id])
     points = (
         CurvePoint.objects.filter(agent__tournament=tournament_id)
         .order_by("agent__index", "env_steps", "attempt")
@@ -37,7 +37,7 @@ def curves_csv(tournament_id: int) -> Iterator[str]:
 
 def line_csv(agent_ids: Sequence[int]) -> Iterator[str]:
     """The complete curves of a line of descent, env steps and seconds counted on, as `curves.joined` has them."""
-    losses = _losses("agent_id = ANY(%s)", list(agent_ids))
+    losses = _losses("agent_id = ANY(%s)", [list(agent_ids)])
     points = (
         CurvePoint.objects.filter(agent__in=agent_ids)
         .order_by("agent__depth", "env_steps")
@@ -71,13 +71,13 @@ def _table(head: Iterable[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
         yield _lines(batch)
 
 
-def _losses(condition: str, value: object) -> list[str]:
-    """What learners report, by name. condition: of the points, with a place for `value`"""
+def _losses(condition: str, values: list[Any]) -> list[str]:
+    """What learners report, by name. condition: of the points, with places for `values`"""
     query = f"""
         SELECT DISTINCT jsonb_object_keys(losses) AS name FROM tournaments_curvepoint WHERE {condition} ORDER BY name
     """  # noqa: S608 - no values
     with connection.cursor() as cursor:
-        cursor.execute(query, [value])
+        cursor.execute(query, values)
         return [name for (name,) in cursor.fetchall()]
 
 

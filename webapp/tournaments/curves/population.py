@@ -10,15 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from django.db import connection
 
-from webapp.tournaments.models import Agent, Pod
-
 Axis = Literal["steps", "time", "depth"]
 Floats = npt.NDArray[np.float64]
 
-_COLUMNS = (
-    *("pk", "name", "depth", "base_env_steps", "entry__rank"),
-    *("pod__status", "pod__started_at", "pod__env_steps_budget", "tournament__started_at"),
-)
 POINT = np.dtype([("env_steps", ">i8"), ("seconds", ">f8"), ("episodic_return", ">f8")])
 
 
@@ -69,18 +63,23 @@ def returns_of(points: npt.NDArray[Any]) -> Floats:
     return values
 
 
-def curves_read(tournament_id: int, *, newest: int | None = None) -> list[AgentCurve]:
-    """The complete curves of the agents that have one, the eldest agent first, in two queries.
-
-    newest: only of so many of the newest agents, of the leaderboard and of pods that run
-    """
-    packed = _packed(tournament_id, newest)
-    agents = Agent.objects.filter(tournament_id=tournament_id)
-    if newest is not None:
-        agents = agents.filter(pk__in=packed)
-    rows = agents.order_by("index").values_list(*_COLUMNS)
-    return [_agent_curve(row, np.frombuffer(packed[row[0]], POINT)) for row in rows if row[0] in packed]
-
+_CURVES = """
+    SELECT agent.id, agent.name, agent.depth, agent.base_env_steps,
+        extract(epoch FROM pod.started_at - tournament.started_at)::float8,
+        pod.env_steps_budget, entry.id IS NOT NULL OR pod.status = 'RUNNING', packed.points
+    FROM tournaments_agent agent
+    JOIN tournaments_tournament tournament ON tournament.id = agent.tournament_id
+    JOIN tournaments_pod pod ON pod.agent_id = agent.id
+    LEFT JOIN tournaments_leaderboardentry entry ON entry.agent_id = agent.id
+    CROSS JOIN LATERAL (
+        SELECT string_agg(
+            int8send(env_steps) || float8send(seconds) || float8send(coalesce(episodic_return, 'NaN')),
+            ''::bytea ORDER BY env_steps) AS points
+        FROM tournaments_curvepoint WHERE agent_id = agent.id HAVING count(*) > 0
+    ) packed
+    WHERE agent.tournament_id = %(tournament)s {which} ORDER BY agent.index
+"""
+"""In the order of AgentCurve. Each agent's points are in the order of their index, so that none is sorted."""
 
 _NEWEST = """
     AND agent.id IN (
@@ -94,29 +93,12 @@ _NEWEST = """
 """
 
 
-def _packed(tournament_id: int, newest: int | None) -> dict[int, Any]:
-    query = f"""
-        SELECT point.agent_id, string_agg(
-            int8send(point.env_steps) || float8send(point.seconds)
-                || float8send(coalesce(point.episodic_return, 'NaN')),
-            ''::bytea ORDER BY point.env_steps)
-        FROM tournaments_curvepoint point JOIN tournaments_agent agent ON agent.id = point.agent_id
-        WHERE agent.tournament_id = %(tournament)s {"" if newest is None else _NEWEST} GROUP BY point.agent_id
-    """  # noqa: S608 - no values
+def curves_read(tournament_id: int, *, newest: int | None = None) -> list[AgentCurve]:
+    """The complete curves of the agents that have one, the eldest agent first, in one query.
+
+    newest: only of so many of the newest agents, of the leaderboard and of pods that run
+    """
+    query = _CURVES.format(which="" if newest is None else _NEWEST)
     with connection.cursor() as cursor:
         cursor.execute(query, {"tournament": tournament_id, "newest": newest})
-        return dict(cursor.fetchall())
-
-
-def _agent_curve(row: tuple[Any, ...], points: npt.NDArray[Any]) -> AgentCurve:
-    agent_id, name, depth, base_env_steps, rank, status, pod_began, budget, began = row
-    return AgentCurve(
-        agent_id=agent_id,
-        name=name,
-        depth=depth,
-        base_env_steps=base_env_steps,
-        start_seconds=(pod_began - began).total_seconds() if pod_began and began else None,
-        round_env_steps=budget,
-        favoured=rank is not None or status == Pod.Status.RUNNING,
-        points=points,
-    )
+        return [AgentCurve(*(*row, np.frombuffer(packed, POINT))) for *row, packed in cursor.fetchall()]
