@@ -28,6 +28,10 @@ from podracer_core.spec import PodPlan
 START_SECONDS = 120.0
 """How long importing torch and warming the device may take."""
 
+HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+"""Environment of a process that trains: its heap is of huge pages where glibc, from 2.35 on, and the kernel have them.
+An update walks through megabytes, and through thousands of ordinary pages."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -70,7 +74,7 @@ class PodProcess:
             pass_fds=[theirs.fileno()],
             start_new_session=True,
             stdin=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": _python_path()},
+            env={**HUGE_PAGES, **os.environ, "PYTHONPATH": _python_path()},
         ).result()
         theirs.close()
         answer = self._receive(START_SECONDS)

@@ -95,7 +95,7 @@ class Critics:
             if self.norms:
                 gradient = self.norms[index - 1].input_gradient(gradient)
         round_if_wide(self.weights[0])
-        return torch.bmm(gradient, self._transposed[0][:, :, first:]).sum(0)
+        return torch.bmm(gradient, self._transposed[0].narrow(2, first, self.sizes[0] - first)).sum(0)
 
     def first(self) -> "Critics":
         """The first network alone, over the same tensors."""

@@ -35,6 +35,10 @@ class LayerNorm:
         self._kept = x, normal, mean, inverse_deviation
         return torch.addcmul(self.shift, normal, self.gain)
 
+    def keep_first(self, rows: int) -> None:
+        """Of what `forward_keep` kept, that of the first `rows` of x [batch, features] alone."""
+        self._kept = tuple(kept[:rows] for kept in self._kept)
+
     def backward(self, gradient: Tensor) -> Tensor:
         """gradient: of the loss by what `forward_keep` gave. Overwrites the parameters' and returns that by x."""
         torch.sum(gradient * self._kept[1], -2, keepdim=self.gain.dim() > 1, out=self._gain_gradient)

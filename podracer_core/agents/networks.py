@@ -144,6 +144,12 @@ class Mlp:
         round_if_wide(self.weights[-1])
         return torch.addmm(self.biases[-1], x, self.weights[-1])
 
+    def keep_first(self, rows: int) -> None:
+        """Of what `forward_keep` kept, that of the first `rows` alone, so that `backward` is for these."""
+        self._kept = [(before[:rows], x[:rows]) for before, x in self._kept]
+        for norm in self.norms:
+            norm.keep_first(rows)
+
     def backward(self, gradient: Tensor) -> Tensor:
         """gradient: [batch, outputs] of the loss by what `forward_keep` returned. Overwrites the gradients.
 

@@ -64,9 +64,9 @@ class REDQ(OffPolicy):
         """One step down mean(ent_coef log_prob - mean value). Returns log probabilities [batch]."""
         drawn = draw(self.actor.forward_keep(obs), noise)
         values = self.critics.forward_keep(torch.cat((obs, drawn.action), 1))
-        mean = torch.full_like(values, 1.0 / (len(obs) * self.hp.num_critics))
-        value_gradient = self.critics.input_gradient(mean, obs.shape[1])
-        self.actor.backward(draw_gradient(drawn, value_gradient, self.temperature.ent_coef))
+        upwards = torch.full_like(values, -1.0 / (len(obs) * self.hp.num_critics))
+        gradient = self.critics.input_gradient(upwards, obs.shape[1])
+        self.actor.backward(draw_gradient(drawn, gradient, self.temperature.ent_coef))
         self.clip_and_step(self.optimizers["actor"])
         return drawn.log_prob
 

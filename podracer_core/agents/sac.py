@@ -6,13 +6,15 @@ operations each, and all gradients are written out. Losses are computed only whe
 nothing waits for the device.
 """
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
 from podracer_core.agents.learner import State
 from podracer_core.agents.off_policy import OffPolicy, numbered
 from podracer_core.agents.replay_buffer import Minibatch
-from podracer_core.agents.squashed_gaussian import draw, draw_action, draw_gradient, split_outputs
+from podracer_core.agents.squashed_gaussian import Draw, draw, draw_action, draw_gradient, split_outputs
 from podracer_core.agents.temperature import Temperature
 from podracer_core.envs.vector_env import VectorEnv
 from podracer_core.hyperparameters import SACHyperparameters
@@ -45,37 +47,40 @@ class SAC(OffPolicy):
     # One update
 
     def update(self, batch: Minibatch, noise: Tensor) -> None:
-        next_noise, actor_noise = noise.chunk(2, 1)
-        self.update_critics(batch, self.target(batch, next_noise))
-        self.temperature.update(self._update_actor(batch.obs, actor_noise))
+        drawn, drawn_next = self.draws(batch, noise)
+        self.update_critics(batch, self.target(batch, drawn_next))
+        self.temperature.update(self._update_actor(batch.obs, drawn))
         self.targets.parameters.lerp_(self.critics.parameters, self.hp.tau)
 
-    def target(self, batch: Minibatch, noise: Tensor) -> Tensor:
-        """[batch]: what both critics should say, by the smaller target critic of an action drawn at `next_obs`."""
-        drawn = draw(self.actor.forward(batch.next_obs), noise)
+    def draws(self, batch: Minibatch, noise: Tensor) -> Iterator[Draw]:
+        """At `obs` and at `next_obs`, by one pass of the actor, which keeps what its gradient at `obs` needs."""
+        out = self.actor.forward_keep(torch.cat((batch.obs, batch.next_obs)))
+        self.actor.keep_first(len(batch.obs))
+        return draw(out, noise.view(len(out), -1)).halves()
+
+    def target(self, batch: Minibatch, drawn: Draw) -> Tensor:
+        """[batch]: what both critics should say, by the smaller target critic of what was drawn at `next_obs`."""
         value = self.values(self.targets, batch.next_obs, drawn.action).amin(0)
         soft_value = value.addcmul_(drawn.log_prob, self.temperature.ent_coef, value=-1.0)
         return torch.addcmul(batch.reward, batch.discount, soft_value)
 
-    def _update_actor(self, obs: Tensor, noise: Tensor) -> Tensor:
+    def _update_actor(self, obs: Tensor, drawn: Draw) -> Tensor:
         """One step down mean(ent_coef log_prob - smaller value). Returns log probabilities [batch]."""
-        drawn = draw(self.actor.forward_keep(obs), noise)
         values = self.critics.forward_keep(torch.cat((obs, drawn.action), 1))
-        first = values[0] < values[1]
-        smaller = torch.stack((first, ~first)).to(values.dtype).mul_(1.0 / len(obs))
-        value_gradient = self.critics.input_gradient(smaller, obs.shape[1])
-        self.actor.backward(draw_gradient(drawn, value_gradient, self.temperature.ent_coef))
+        smaller = values.argmin(0, keepdim=True)
+        upwards = torch.zeros_like(values).scatter_(0, smaller, -1.0 / len(obs))
+        gradient = self.critics.input_gradient(upwards, obs.shape[1])
+        self.actor.backward(draw_gradient(drawn, gradient, self.temperature.ent_coef))
         self.clip_and_step(self.optimizers["actor"])
         return drawn.log_prob
 
     def losses(self, batch: Minibatch, noise: Tensor) -> dict[str, Tensor]:
-        next_noise, actor_noise = noise.chunk(2, 1)
-        drawn = draw(self.actor.forward(batch.obs), actor_noise)
+        drawn, drawn_next = self.draws(batch, noise)
         chosen = self.values(self.critics, batch.obs, drawn.action).amin(0)
         values = self.values(self.critics, batch.obs, batch.action)
         return {
             "policy_loss": (self.temperature.ent_coef * drawn.log_prob - chosen).mean(),
-            "value_loss": 0.5 * (values - self.target(batch, next_noise)).square().mean(),
+            "value_loss": 0.5 * (values - self.target(batch, drawn_next)).square().mean(),
             "value": values.mean(),
             "entropy": -drawn.log_prob.mean(),
             "ent_coef": self.temperature.ent_coef,

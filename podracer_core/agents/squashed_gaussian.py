@@ -1,25 +1,29 @@
 """A Gaussian brought between -1 and 1 by tanh (Haarnoja et al. 2018, arXiv 1812.05905, appendix C)."""
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
 
 LOG_STD_LOW, LOG_STD_HIGH = -20.0, 2.0
-_LOG_2 = math.log(2.0)
-_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+_CONSTANT = 0.5 * math.log(2 * math.pi) + 2.0 * math.log(2.0)
+_aten = torch.ops.aten
 
 
 class Draw(NamedTuple):
     """action: [batch, action_dim]; log_prob: [batch]; spread: [batch, action_dim], how far from the mean before tanh;
-    free: [batch, action_dim], whether the deviation is inside its bounds"""
+    raw: [batch, action_dim], logs of the deviations before they are kept in their bounds"""
 
     action: Tensor
     log_prob: Tensor
     spread: Tensor
-    free: Tensor
+    raw: Tensor
+
+    def halves(self) -> Iterator["Draw"]:
+        """The first half of the batch and the second, views of this one."""
+        return (Draw(*half) for half in zip(*(part.chunk(2) for part in self), strict=True))
 
 
 def draw_action(out: Tensor, noise: Tensor) -> Tensor:
@@ -29,27 +33,27 @@ def draw_action(out: Tensor, noise: Tensor) -> Tensor:
 
 
 def draw(out: Tensor, noise: Tensor) -> Draw:
-    """As `draw_action`, with the action's log density, in which log(1 - tanh(u)^2) is written so as not to overflow."""
+    """As `draw_action`, with the action's log density, in which log(1 - tanh(u)^2) is written so as not to overflow:
+    as 2 log 2 - 2 log(exp(u) + exp(-u))."""
     mean, raw = out.chunk(2, 1)
     log_std = raw.clamp(LOG_STD_LOW, LOG_STD_HIGH)
     spread = log_std.exp().mul_(noise)
     before = mean + spread
-    log_slope = softplus(before.mul(-2.0)).add_(before).sub_(_LOG_2).mul_(2.0)  # -log(1 - tanh^2)
-    log_density = log_slope.sub_(log_std).addcmul_(noise, noise, value=-0.5)
-    log_prob = log_density.sum(1).sub_(_HALF_LOG_2PI * noise.shape[1])
-    return Draw(before.tanh_(), log_prob, spread, raw == log_std)
+    surprise = torch.sub(log_std, torch.logaddexp(before, -before), alpha=2.0).addcmul_(noise, noise, value=0.5)
+    log_prob = torch.rsub(surprise.sum(1), -_CONSTANT * noise.shape[1])
+    return Draw(before.tanh_(), log_prob, spread, raw)
 
 
-def draw_gradient(drawn: Draw, value_gradient: Tensor, ent_coef: Tensor) -> Tensor:
-    """[batch, 2 action_dim]: of mean(ent_coef log_prob - value) by `out`.
+def draw_gradient(drawn: Draw, gradient: Tensor, ent_coef: Tensor) -> Tensor:
+    """[batch, 2 action_dim]: of mean(ent_coef log_prob) and what else is lost by `out`.
 
-    value_gradient: [batch, action_dim], of the mean value by the actions; ent_coef: [1]
+    gradient: [batch, action_dim], of what else is lost by the actions; ent_coef: [1]
     """
-    weight = ent_coef / len(drawn.action)
-    slope = torch.addcmul(torch.ones_like(drawn.action), drawn.action, drawn.action, value=-1.0)
-    by_mean = drawn.action.mul(weight * 2.0).addcmul_(value_gradient, slope, value=-1.0)
-    by_log_std = torch.addcmul(-weight, by_mean, drawn.spread).mul_(drawn.free)
-    return torch.cat((by_mean, by_log_std), 1)
+    share = 1.0 / len(gradient)
+    by_mean = _aten.tanh_backward.default(gradient, drawn.action).addcmul_(drawn.action, ent_coef, value=2.0 * share)
+    by_log_std = by_mean.mul(drawn.spread).sub_(ent_coef, alpha=share)
+    by_raw = _aten.hardtanh_backward.default(by_log_std, drawn.raw, LOG_STD_LOW, LOG_STD_HIGH)
+    return torch.cat((by_mean, by_raw), 1)
 
 
 def split_outputs(actor: dict[str, Tensor], num_layers: int) -> dict[str, Tensor]:

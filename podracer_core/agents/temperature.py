@@ -32,7 +32,7 @@ class Temperature:
         """One step where it moves. log_prob: [batch], of the actions drawn, or its mean over them."""
         if not self.automatic:
             return
-        torch.sub(-self.target_entropy, log_prob.mean(), out=self.optimizer.gradients[0])
+        self.optimizer.gradients.fill_(-self.target_entropy).sub_(log_prob.sum(), alpha=1.0 / log_prob.numel())
         self.optimizer.step()
         self.refresh()
 

@@ -97,6 +97,17 @@ def test_a_process_at_rest_takes_little_memory(warm: PodProcess, tmp_path: Path)
     assert psutil.Process(warm.pid).memory_info().rss < MOST_BYTES_AT_REST
 
 
+def test_its_heap_is_of_huge_pages_unless_the_operator_has_tuned_malloc(
+    warm: PodProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert warm.pid is not None
+    assert psutil.Process(warm.pid).environ()["GLIBC_TUNABLES"] == "glibc.malloc.hugetlb=1"
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=2")
+    with PodProcess("cpu", threads=1) as other:
+        assert other.pid is not None
+        assert psutil.Process(other.pid).environ()["GLIBC_TUNABLES"] == "glibc.malloc.arena_max=2"
+
+
 def test_a_warm_process_begins_a_pod_at_once(warm: PodProcess, tmp_path: Path) -> None:
     """Set up within half a second of processor time, a third of a cold start's; benchmarks measure the seconds."""
     before, began = processor_seconds(warm), time.monotonic()

@@ -28,7 +28,7 @@ def test_the_gradient_equals_autograd_s_and_stops_where_the_deviation_is_bounded
     before = mean + log_std.exp() * noise
     density = -0.5 * noise**2 - log_std - torch.log(1 - before.double().tanh() ** 2)
     ((ent_coef * density.sum(1)).mean() - (slope * before.tanh()).sum()).backward()
-    gradient = draw_gradient(draw(out.detach(), noise), slope, ent_coef)
+    gradient = draw_gradient(draw(out.detach(), noise), -slope, ent_coef)
     torch.testing.assert_close(gradient, out.grad, atol=1e-4, rtol=1e-3)
     assert gradient[0, 2] == gradient[1, 3] == 0
 
