@@ -1,6 +1,8 @@
 // Numbers and times as people read them. The same rules as webapp/tournaments/templatetags/podracer.py.
 
 const MINUS = "\u2212";
+// Between a figure and its unit, which a line never parts.
+const NBSP = "\u00a0";
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const small = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 const clockFormat = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
@@ -22,7 +24,7 @@ export function aligned(value) {
 export function margin(item, prefix = "score") {
   const low = item[`${prefix}_low`];
   const high = item[`${prefix}_high`];
-  return low === null || high === null || low === undefined || high === undefined ? "" : `± ${number((high - low) / 2)}`;
+  return low === null || high === null || low === undefined || high === undefined ? "" : `±${NBSP}${number((high - low) / 2)}`;
 }
 
 // [figure, unit]: 58.2 and "k"
@@ -35,15 +37,15 @@ export function scaled(value) {
 
 export function count(value) {
   if (value === null || value === undefined) return "–";
-  return scaled(value).join(" ").trim();
+  return scaled(value).join(NBSP).trim();
 }
 
 // The size of a file, or of many.
 export function size(bytes) {
   for (const [limit, unit] of [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"]]) {
-    if (bytes >= limit) return `${(bytes / limit).toFixed(1)} ${unit}`;
+    if (bytes >= limit) return `${(bytes / limit).toFixed(1)}${NBSP}${unit}`;
   }
-  return bytes ? `${Math.max(1, Math.round(bytes / 1e3))} kB` : "0 kB";
+  return bytes ? `${Math.max(1, Math.round(bytes / 1e3))}${NBSP}kB` : `0${NBSP}kB`;
 }
 
 export function duration(seconds) {
@@ -51,19 +53,19 @@ export function duration(seconds) {
   for (const [size, unit, below, belowUnit] of [[86400, "d", 3600, "h"], [3600, "h", 60, "min"], [60, "min", 1, "s"]]) {
     if (total >= size) {
       const rest = Math.floor((total % size) / below);
-      return `${Math.floor(total / size)} ${unit}${rest ? ` ${rest} ${belowUnit}` : ""}`;
+      return `${Math.floor(total / size)}${NBSP}${unit}${rest ? ` ${rest}${NBSP}${belowUnit}` : ""}`;
     }
   }
-  return `${total} s`;
+  return `${total}${NBSP}s`;
 }
 
 // An estimate does not pretend to know seconds: about 2 min.
 export function roughly(seconds) {
   if (seconds < 10) return "a few seconds";
-  if (seconds < 90) return `about ${Math.round(seconds / 10) * 10} s`;
-  if (seconds < 5400) return `about ${Math.round(seconds / 60)} min`;
-  if (seconds < 172800) return `about ${Math.round(seconds / 3600)} h`;
-  return `about ${Math.round(seconds / 86400)} days`;
+  if (seconds < 90) return `about ${Math.round(seconds / 10) * 10}${NBSP}s`;
+  if (seconds < 5400) return `about ${Math.round(seconds / 60)}${NBSP}min`;
+  if (seconds < 172800) return `about ${Math.round(seconds / 3600)}${NBSP}h`;
+  return `about ${Math.round(seconds / 86400)}${NBSP}days`;
 }
 
 export function relative(iso) {
@@ -93,8 +95,9 @@ export function changes(changed) {
 
 // Halves go to the even number, as Python rounds them.
 const hundredth = new Intl.NumberFormat("en", { maximumFractionDigits: 0, roundingMode: "halfEven", useGrouping: false });
+const ALMOST_ALL = `>${NBSP}99${NBSP}%`;
 // What is not all is not shown as all.
-export const percent = (share) => (share > 0.99 && share < 1 ? "> 99 %" : `${hundredth.format(share * 100)} %`);
+export const percent = (share) => (share > 0.99 && share < 1 ? ALMOST_ALL : `${hundredth.format(share * 100)}${NBSP}%`);
 // A probability from a bootstrap, which never shows that something is certain.
-export const certainty = (probability) => (probability > 0.99 ? "> 99 %" : percent(probability));
+export const certainty = (probability) => (probability > 0.99 ? ALMOST_ALL : percent(probability));
 export const plural = (n, word) => `${whole.format(n)} ${word}${n === 1 ? "" : "s"}`;

@@ -1,5 +1,7 @@
 """Notifications: a webhook made and tested on its page, and the browser's own, shown by one of its pages."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -9,7 +11,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import until
-from tests.stack import Stack, wait_for
+from tests.stack import REPOSITORY, Stack, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
@@ -19,13 +21,23 @@ window.Notification = class extends EventTarget {
   constructor(title, { body }) {
     super();
     localStorage.shown = JSON.stringify([...JSON.parse(localStorage.shown ?? "[]"), `${title}: ${body}`]);
+    window.newest = this;
   }
+  close() {}
 };
 """
 """What a browser without a desktop has in its stead; all pages write to one list."""
 
 SHOWN = "JSON.parse(localStorage.shown ?? '[]')"
 ASKED = "Object.keys(localStorage).some((key) => key.endsWith('.last') && localStorage[key] !== 'null')"
+
+FULL_DISK = """
+import shutil, types
+shutil.disk_usage = lambda folder: types.SimpleNamespace(total=100 * 10**9, free=4 * 10**9)
+from webapp.tournaments.notices.troubles import disk_look
+disk_look()
+"""
+"""What the scheduler does once the disk is so full."""
 
 
 @pytest.fixture
@@ -101,3 +113,20 @@ def test_one_page_of_the_browser_shows_what_its_bell_asks_for(
     assert page.evaluate(SHOWN) == ["heard has ended: heard was stopped. Stopped by hand."]
     mine.uncheck()
     assert page.evaluate(SHOWN) == ["heard has ended: heard was stopped. Stopped by hand."]
+
+
+def test_a_disk_that_is_nearly_full_is_shown_to_an_admin_and_leads_to_what_takes_the_space(
+    context: BrowserContext, page: Page, stack: Stack
+) -> None:
+    context.add_init_script(NOTIFICATION)
+    page.goto("/notifications/")
+    page.get_by_label("My tournaments").check()
+    until(page, ASKED)
+    command = [sys.executable, "manage.py", "shell", "--command", FULL_DISK]
+    subprocess.run(command, cwd=REPOSITORY, env=stack.environment, check=True, timeout=60)
+    page.reload()
+    until(page, f"{SHOWN}.length > 0")
+    (shown,) = page.evaluate(SHOWN)
+    assert shown.startswith("Storage is nearly full: The storage's disk is nearly full: 4.0 GB of 100.0 GB are free.")
+    page.evaluate("newest.dispatchEvent(new Event('click'))")
+    expect(page.get_by_role("heading", name="Storage", exact=True)).to_be_visible()

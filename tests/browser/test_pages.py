@@ -64,6 +64,22 @@ def test_nothing_scrolls_sideways_on_a_phone(page: Page, stack: Stack, finished:
         assert page.evaluate("document.documentElement.scrollWidth") == 360, path
 
 
+BROKEN = """[...document.querySelectorAll(".report th")].flatMap(({ firstChild: text }) =>
+  [...text.textContent.matchAll(/\\S+/g)].filter((word) => {
+    const range = document.createRange();
+    range.setStart(text, word.index);
+    range.setEnd(text, word.index + word[0].length);
+    return range.getClientRects().length > 1;
+  }).map(String))"""
+
+
+def test_no_word_in_a_head_of_the_report_is_broken_on_a_phone(page: Page, finished: str) -> None:
+    page.set_viewport_size({"width": 360, "height": 780})
+    page.goto(f"/tournaments/{finished}/report/")
+    expect(page.get_by_role("rowheader", name="learning_rate").first).to_be_visible()
+    assert page.evaluate(BROKEN) == []
+
+
 def test_tables_stay_within_their_cards_and_names_on_one_line(page: Page, finished: str) -> None:
     page.goto(f"/tournaments/{finished}/")
     expect(page.get_by_role("table", name="Leaderboard").locator("tbody tr")).not_to_have_count(0)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webapp.tournaments import charts
+from webapp.tournaments.templatetags import compare as compare_tags
 from webapp.tournaments.templatetags import podracer as tags
 
 
@@ -58,14 +59,20 @@ def test_a_level_sparkline_runs_through_the_middle() -> None:
     ],
 )
 def test_counts_have_three_figures_and_a_unit(value: float | None, text: str) -> None:
-    assert tags.count(value) == text
+    assert tags.count(value) == text.replace(" ", tags.NBSP)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(8.2, "8 s"), (60, "1 min"), (250, "4 min 10 s"), (7500, "2 h 5 min"), (273_600, "3 d 4 h")]
+    ("seconds", "text"), [(8.2, "8_s"), (60, "1_min"), (250, "4_min 10_s"), (7500, "2_h 5_min"), (273_600, "3_d 4_h")]
 )
 def test_lengths_of_time_have_two_units_at_most(seconds: float, text: str) -> None:
-    assert tags.duration(seconds) == text
+    assert tags.duration(seconds) == text.replace("_", tags.NBSP)
+
+
+def test_no_line_parts_a_figure_from_its_unit() -> None:
+    assert tags.size(249_000) == "249\N{NO-BREAK SPACE}kB"
+    assert tags.margin({"score_low": 1.0, "score_high": 3.0}) == "±\N{NO-BREAK SPACE}1"
+    assert compare_tags.chances({"low": 0.81, "high": 0.86}) == "81 to 86\N{NO-BREAK SPACE}%"
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_it_tells_what_was_searched_what_came_of_it_and_how_to_get_it() -> None:
     assert "ppo in CartPole-v1, 1 hyperparameter searched." in page
     assert "1.0e-4 to 0.01, loguniform" in page
     assert "Ends at the first of: a score of 475" in page
-    assert f"{best.name} · 95 % within" in page
+    assert f"{best.name} · 95&nbsp;% within" in page
     assert page.index(f"<b>{best.name}</b>") < page.index(f"<b>{other.name}</b>")
     assert page.count("<path class=") >= 2
     assert "1 pod: The environment broke." in page
@@ -110,4 +110,5 @@ def test_ticks_are_few_and_within(low: float, span: float) -> None:
     high = low + span
     found = ticks(low, high)
     assert len(found) <= 6
-    assert all(low - 1e-9 * abs(low) <= tick <= high + 1e-9 * abs(high) for tick in found)
+    rounding = 1e-9 * max(abs(low), abs(high))
+    assert all(low - rounding <= tick <= high + rounding for tick in found)

@@ -89,7 +89,7 @@ def test_who_is_no_admin_is_told_of_what_they_see_and_of_no_disk() -> None:
     assert "Nothing is stored yet" in page
     assert "Disk of the storage" not in page
     Tournament.objects.filter(pk=tournament.pk).update(shared=True)
-    assert "5.0 GB" in client.get("/storage/").content.decode()
+    assert "5.0\N{NO-BREAK SPACE}GB" in client.get("/storage/").content.decode()
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,8 @@ def _time_to_target(group: Group, target: float | None) -> Item:
     """When its first agent was scored at the target or above, and what had been spent by then; nulls where none was."""
     tournament = group.tournament
     scored = tournament.agents.filter(score__isnull=False, scored_at__isnull=False)
-    first = scored.filter(score__gte=target).order_by("scored_at", "pk").first() if target is not None else None
+    in_order = scored.only("name", "scored_at").order_by("scored_at", "pk")
+    first = in_order.filter(score__gte=target).first() if target is not None else None
     by_then = scored.filter(scored_at__lte=first.scored_at) if first else scored
     sums = by_then.aggregate(steps=Sum("env_steps", default=0), count=Count("pk"), best=Max("score"))
     return {

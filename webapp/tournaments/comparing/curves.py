@@ -67,12 +67,13 @@ def _began(tournament: Tournament) -> float:
 
 _X = {
     "steps": "agent.base_env_steps + point.env_steps",
-    "seconds": "extract(epoch FROM pod.started_at)::float8 - %(began)s + point.seconds",
+    "seconds": """
+        (SELECT extract(epoch FROM started_at)::float8 FROM tournaments_pod WHERE agent_id = agent.id)
+            - %(began)s + point.seconds
+    """,
 }
 _POINTS = """
-    SELECT packed FROM tournaments_agent agent
-    JOIN tournaments_pod pod ON pod.agent_id = agent.id
-    CROSS JOIN LATERAL (
+    SELECT packed FROM tournaments_agent agent CROSS JOIN LATERAL (
         SELECT string_agg(float8send({x}) || float8send(episodic_return), ''::bytea) AS packed
         FROM tournaments_curvepoint point WHERE point.agent_id = agent.id AND episodic_return IS NOT NULL
     ) own

@@ -19,6 +19,9 @@ from webapp.tournaments.workers import selectors as worker_selectors
 register = template.Library()
 
 MINUS = "\N{MINUS SIGN}"
+NBSP = "\N{NO-BREAK SPACE}"
+"""Between a figure and its unit, which a line never parts."""
+
 UNITS = (("day", 86400), ("hour", 3600), ("minute", 60))
 
 
@@ -32,7 +35,7 @@ def score(value: float | None) -> str:
 def margin(item: dict[str, Any], prefix: str = "score") -> str:
     """Half the width of the confidence interval of `item`, as ± 91."""
     low, high = item.get(f"{prefix}_low"), item.get(f"{prefix}_high")
-    return "" if low is None or high is None else f"± {sentences.number((high - low) / 2)}"
+    return "" if low is None or high is None else f"±{NBSP}{sentences.number((high - low) / 2)}"
 
 
 @register.filter
@@ -42,7 +45,7 @@ def count(value: float | None) -> str:
         return "–"
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= limit * 0.9995:
-            return f"{value / limit:.3g} {unit}"
+            return f"{value / limit:.3g}{NBSP}{unit}"
     return f"{value:.0f}"
 
 
@@ -55,8 +58,8 @@ def duration(seconds: float | None) -> str:
     for size, unit, below, below_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
         if whole >= size:
             rest = whole % size // below
-            return f"{whole // size} {unit}" + (f" {rest} {below_unit}" if rest else "")
-    return f"{whole} s"
+            return f"{whole // size}{NBSP}{unit}" + (f" {rest}{NBSP}{below_unit}" if rest else "")
+    return f"{whole}{NBSP}s"
 
 
 @register.filter
@@ -75,7 +78,7 @@ def ago(moment: datetime | str) -> str:
 @register.filter
 def size(value: int) -> str:
     """The size of a file, or of many."""
-    return sentences.size(value)
+    return sentences.size(value).replace(" ", NBSP)
 
 
 @register.filter

@@ -8,6 +8,8 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from webapp.tournaments.templatetags.podracer import NBSP
+
 register = template.Library()
 
 SAMPLES = 60
@@ -63,7 +65,7 @@ def newest(values: Sequence[float | None]) -> float | None:
 @register.filter
 def share(value: float | None) -> str:
     """A share as 63 %; a dash where it is not known."""
-    return "–" if value is None else f"{value * 100:.0f} %"
+    return "–" if value is None else f"{value * 100:.0f}{NBSP}%"
 
 
 @register.filter
@@ -72,4 +74,5 @@ def gigabytes(value: float | None) -> str:
     if value is None:
         return "–"
     size = value / 1e9
-    return f"{size:.0f} GB" if size >= 99.5 else f"{size:.2g} GB" if size >= 9.95 else f"{size:.1f} GB"
+    figure = f"{size:.0f}" if size >= 99.5 else f"{size:.2g}" if size >= 9.95 else f"{size:.1f}"
+    return f"{figure}{NBSP}GB"
