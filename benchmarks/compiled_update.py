@@ -32,7 +32,7 @@ def main() -> int:
     options = _parse()
     torch.set_num_threads(1)
     held = True
-    with torch.inference_mode(False), torch.no_grad():
+    with torch.inference_mode():  # as in a pod
         for rows in options.rows:
             held &= _compare(f"ppo, {rows:>4} rows of HalfCheetah-v5, 2 x 64", partial(_ppo, rows), options, rows)
         held &= _compare("sac,  256 rows of Pendulum-v1, 2 x 256", _sac, options, 256)

@@ -44,6 +44,7 @@ class Replay(Locomotion):
         return super().step(actions)
 
 
+@torch.inference_mode()  # as in a pod
 def main() -> int:
     options = _parse()
     flush_denormals()

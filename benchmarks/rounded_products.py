@@ -32,6 +32,7 @@ EXACT, ROUNDED = "highest", "medium"
 EPISODES, MINIBATCHES, ROUNDS = 20, 16, 5
 
 
+@torch.inference_mode()  # as in a pod
 def main() -> int:
     options = _parse()
     if not multiplies_bfloat16_faster():

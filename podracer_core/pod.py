@@ -69,6 +69,7 @@ class Pod:
         self._scorer: Scorer | None = None
         self._compiling = ""
 
+    @torch.inference_mode()  # gradients are written out, and autograd's looks at each operation cost time
     def run(self) -> Iterator[PodMessage]:
         """Yields Progress, Saved and Log, then one PodResult. What goes wrong in training is a result too."""
         self._began = time.perf_counter()

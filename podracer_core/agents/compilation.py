@@ -2,7 +2,7 @@
 default.
 
 On a CPU the gradients that networks.py writes out are about as fast as what the compiler makes of them: PPO's faster
-from 256 rows on, by a quarter at 4,096, and a tenth slower at 64; SAC's a tenth slower. And they need no compiling
+from 256 rows on, by a quarter at 4,096, and a tenth slower at 64; SAC's about as fast. And they need no compiling
 first, which takes 3 to 4 s for every new set of hyperparameters. See `python -m benchmarks.compiled_update`.
 """
 

@@ -231,7 +231,8 @@ def test_a_diverged_agent_fails_and_says_so(tmp_path: Path) -> None:
     pod = Pod(make_plan(tmp_path))
     run = pod.run()
     next(run)
-    pod.learner.network.parameters.fill_(torch.inf)
+    with torch.inference_mode():  # as the pod itself
+        pod.learner.network.parameters.fill_(torch.inf)
     (result,) = [message for message in run if isinstance(message, PodResult)]
     assert (result.outcome, result.diverged, result.retryable) == (Outcome.FAILED, True, False)
     assert "NaN" in result.reason
