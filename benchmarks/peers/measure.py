@@ -30,6 +30,7 @@ from benchmarks.peers.venvs import (
     versions,
 )
 from benchmarks.peers.words import number
+from podracer_core.pod_process import HUGE_PAGES
 
 WALL_FACTOR, WALL_EXTRA = 3, 120
 """A run is ended after its seconds times the factor, for evaluations, plus the extra, for imports and compilation."""
@@ -116,7 +117,7 @@ def run_pair(participant: Participant, python: Path, job: Job) -> Answer:
 
 def environment(threads: int) -> dict[str, str]:
     """Every library's arithmetic on that many threads, JAX's too: as of jaxlib 0.10, XLA heeds NPROC, and no flag, when
-    it makes its pool."""
+    it makes its pool. Everybody's heap is of huge pages, as pod processes have theirs."""
     counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
     flags = f"--xla_cpu_multi_thread_eigen={str(threads > 1).lower()} intra_op_parallelism_threads={threads}"
     rest = {
@@ -127,7 +128,7 @@ def environment(threads: int) -> dict[str, str]:
         "CUDA_VISIBLE_DEVICES": "",
         "PYTHONHASHSEED": "0",
     }
-    return dict(os.environ) | counts | rest
+    return dict(os.environ) | counts | rest | HUGE_PAGES
 
 
 def told(answer: Answer) -> str:
