@@ -63,6 +63,13 @@ class Reporter:
             self._store()
         self._check(attempt)
 
+    def take(self, attempt: Attempt) -> list[Progress]:
+        """The points of an attempt that are not stored yet, for whoever hands in its result; all others are stored."""
+        with self._storing, self._state:
+            points = self._points.pop(attempt, [])
+        self._check(attempt)
+        return points
+
     def forget(self, attempt: Attempt) -> None:
         """Nothing more comes of it."""
         with self._state:

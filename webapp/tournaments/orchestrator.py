@@ -7,7 +7,7 @@ Leases count in database time.
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -17,8 +17,8 @@ from django.db.models.functions import Now
 
 from podracer_core.progress import Directive, PodResult, Progress
 from podracer_core.tournament import modes
-from webapp.tournaments import board, claims, clock, dispatch, endings, events, lineage, population, retention, rows
-from webapp.tournaments.claims import Report
+from webapp.tournaments import board, claims, dispatch, endings, events, lineage, population, progress, retention, rows
+from webapp.tournaments.claims import Report, Taker
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import PodLostError
 from webapp.tournaments.models import Agent, Pod, Tournament, Worker
@@ -35,6 +35,7 @@ class Claim:
     """A pod that a slot has claimed, and what it needs to run it. Files are storage names, "" where there is none.
 
     inherit_files: of the agents whose weights it starts with; it says which is lost by the position here
+    told: whether the viewers are; else `claim_tell` does it
     """
 
     pod_id: int
@@ -44,6 +45,7 @@ class Claim:
     plan: dict[str, Any]
     resume_file: str
     inherit_files: tuple[str, ...]
+    told: bool = False
 
 
 # A tournament's row
@@ -153,11 +155,21 @@ def _device_kind(device: str, cuda: bool) -> str:
 
 def pod_claim(*, worker: str, slot: int, device_kind: str) -> Claim | None:
     """Claim a queued pod of `device_kind`, or None when there is none, or the worker is drained."""
-    pod = claims.next_pod(worker=worker, slot=slot, device_kind=device_kind, lease=LEASE)
+    pod = claims.next_pod(Taker(worker, slot, device_kind), lease=LEASE)
     if pod is None:
         return None
     # Not together with the claim: raising the revision locks the tournament, which goes before a pod.
     events.publish(pod.tournament_id, "pod", pod.pk)
+    return _claim(pod, told=True)
+
+
+def claim_tell(claim: Claim) -> None:
+    """Tell the viewers of a claim, unless they were."""
+    if not claim.told:
+        events.publish(claim.tournament_id, "pod", claim.pod_id)
+
+
+def _claim(pod: Pod, told: bool) -> Claim:
     parents = lineage.parents_of(pod.agent)
     # A pod that goes on from its own state needs its parents no more.
     donors = [] if pod.state_file else lineage.donors(pod.agent, parents)
@@ -169,6 +181,7 @@ def pod_claim(*, worker: str, slot: int, device_kind: str) -> Claim | None:
         plan=_plan(pod, parents),
         resume_file=pod.state_file,
         inherit_files=tuple(donor.state_file for donor in donors),
+        told=told,
     )
 
 
@@ -205,49 +218,13 @@ def pod_renew(*, pod_id: int, attempt: int) -> Directive:
 
 def pods_progress(reports: Iterable[Report]) -> set[tuple[int, int]]:
     """Store points of running pods' curves and tell the viewers. Returns id and attempt of the pods that are lost."""
-    sane = [
-        replace(report, points=sorted(map(_finite, report.points), key=lambda point: point.env_steps))
-        for report in reports
-    ]
-    by_pod = {(report.pod_id, report.attempt): report.points for report in sane}
-    told: dict[int, list[tuple[int, dict[str, Any]]]] = {}
-    lost = set(by_pod)
-    for pod_id, attempt, tournament_id, agent_id in claims.report(sane, lease=LEASE):
-        lost.discard((pod_id, attempt))
-        message = _curve_message(pod_id, agent_id, attempt, by_pod[pod_id, attempt])
-        told.setdefault(tournament_id, []).append((agent_id, message))
-    for tournament_id, messages in told.items():
-        # Not together with the report: raising the revision locks the tournament, which goes before its pods.
-        with transaction.atomic():
-            for agent_id, message in messages:
-                events.publish(tournament_id, "curve", agent_id, message)
-    return lost
-
-
-def _finite(point: Progress) -> Progress:
-    """The point without NaN and infinities, as a diverging agent reports them: JSON columns refuse them."""
-    return replace(
-        point,
-        env_steps_per_second=clock.finite(point.env_steps_per_second) or 0.0,
-        episodic_return=clock.finite(point.episodic_return),
-        losses={name: value for name, value in point.losses.items() if clock.finite(value) is not None},
-    )
-
-
-def _curve_message(pod_id: int, agent_id: int, attempt: int, points: Sequence[Progress]) -> dict[str, Any]:
-    """New points as columns, with the time at which the newest left its pod; seconds as exact as in a snapshot."""
-    names = sorted({name for point in points for name in point.losses})
-    return {
-        "agent": str(agent_id),
-        "pod": str(pod_id),
-        "attempt": attempt,
-        "sent_at": points[-1].sent_at,
-        "env_steps_per_second": points[-1].env_steps_per_second,
-        "env_steps": [point.env_steps for point in points],
-        "seconds": [round(point.seconds, 3) for point in points],
-        "episodic_return": [point.episodic_return for point in points],
-        **{name: [point.losses.get(name) for point in points] for name in names},
-    }
+    told: dict[tuple[int, int], list[tuple[int, Report]]] = {}
+    waiting = {(report.pod_id, report.attempt): progress.sane(report) for report in reports}
+    for pod_id, attempt, agent_id, tournament_id, revision in claims.report([*waiting.values()], lease=LEASE):
+        told.setdefault((tournament_id, revision), []).append((agent_id, waiting.pop((pod_id, attempt))))
+    for (tournament_id, revision), pods in told.items():
+        progress.tell(tournament_id, revision, pods)
+    return set(waiting)
 
 
 def pod_saved(
@@ -270,31 +247,62 @@ def pod_saved(
 
 _HELD = rows.Query(
     """
-    SELECT {pod}, {agent} FROM tournaments_pod pod JOIN tournaments_agent agent ON agent.id = pod.agent_id
+    SELECT {pod}, {agent}, {parents}, {entries}
+    FROM tournaments_pod pod
+    JOIN tournaments_agent agent ON agent.id = pod.agent_id
+    JOIN tournaments_tournament tournament ON tournament.id = pod.tournament_id
     WHERE pod.id = %s AND pod.attempt = %s AND pod.status = 'RUNNING' FOR UPDATE OF pod
     """,
     pod=Pod,
     agent=Agent,
+    parents=lineage.PARENTS,
+    entries=board.ENTRIES,
 )
 
 
-def pod_finish(*, pod_id: int, attempt: int, result: PodResult, files: StoredFiles) -> None:
+def pod_finish(
+    *,
+    pod_id: int,
+    attempt: int,
+    result: PodResult,
+    files: StoredFiles,
+    points: Sequence[Progress] = (),
+    taker: Taker | None = None,
+) -> Claim | None:
     """Take what a pod ended with, exactly once; rank its agent, end the tournament or fill the pool.
 
-    The files are in storage already. Raises PodLostError, and then nothing is written.
+    The files are in storage already. points: of its curve, not reported yet. taker: the slot, if it goes on; the pod
+    that it claims is returned. Raises PodLostError, and then nothing is written.
     """
     with changing(of_pod=pod_id) as tournament:
-        held = _HELD.first(pod_id, attempt)
-        if tournament is None or held is None:
+        pod = _held(tournament, pod_id, attempt) if tournament else None
+        if tournament is None or pod is None:
             raise PodLostError(f"pod {pod_id} is no longer run by attempt {attempt}")
-        pod, pod.agent = held
-        pod.agent.tournament = tournament
+        progress.last_words(pod, points)
         endings.pod_end(tournament, pod, result, files)
         endings.end_if_done(tournament)
-        # The slot that hands in this result claims the next pod itself, with no ring.
-        fill(tournament, served=1)
+        fill(tournament, served=1 if taker else 0)
         retention.states_release(tournament)
         events.publish(tournament.pk, "status")
+        following = claims.next_pod(taker, lease=LEASE) if taker else None
+        told = following is not None and following.tournament_id == tournament.pk
+        if following and told:
+            events.publish(tournament.pk, "pod", following.pk)
+    # What a pod cannot be started for must not take back the result of the one before.
+    return _claim(following, told) if following else None
+
+
+def _held(tournament: Tournament, pod_id: int, attempt: int) -> Pod | None:
+    """The pod with its agent, locked after its tournament; both know what was read with them."""
+    found = _HELD.first(pod_id, attempt)
+    if found is None:
+        return None
+    pod: Pod = found[0]
+    _, pod.agent, parents, entries = found
+    pod.agent.tournament = tournament
+    lineage.parents_found(pod.agent, parents)
+    board.entries_found(tournament, entries)
+    return pod
 
 
 # Sweeping

@@ -175,6 +175,7 @@ def begin_anew(tournament: Tournament, pod: Pod, donor: Agent, reason: str) -> N
     parents = _descend(agent, offspring)
     agent.save()
     agent.parents.set(parents)
+    agent.known_parents = None
     wanted = env_steps_wanted(tournament, agent, offspring.rounds)
     pod.env_steps_budget = min((steps for steps in (left, wanted) if steps is not None), default=None)
     text = sentences.began_anew(agent.name, donor.name, reason, told_descent(agent))

@@ -22,13 +22,18 @@ _prepared: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 class Query:
     """Statements whose rows hold models: `{pod}` in `sql` stands for the columns of the model given as `pod`.
 
-    Of a model given as (model, names) only these fields are read; Django reads others when they are asked for.
+    Of a model given as (model, names) only these fields are read; Django reads others when they are asked for. A text
+    stands for itself.
     """
 
-    def __init__(self, sql: str, **models: type[Model] | tuple[type[Model], tuple[str, ...]]) -> None:
-        parts = {alias: part if isinstance(part, tuple) else (part, ()) for alias, part in models.items()}
-        self._sql = sql.format(**{alias: _columns(*part, alias) for alias, part in parts.items()})
-        self._parts = list(parts.values())
+    def __init__(self, sql: str, **parts: type[Model] | tuple[type[Model], tuple[str, ...]] | str) -> None:
+        models = {
+            alias: part if isinstance(part, tuple) else (part, ())
+            for alias, part in parts.items()
+            if not isinstance(part, str)
+        }
+        self._sql = sql.format(**parts | {alias: _columns(*part, alias) for alias, part in models.items()})
+        self._parts = list(models.values())
 
     def all(self, *params: object) -> list[tuple[Any, ...]]:
         """Each row as its models, in the order in which they were given, and then what else the statement returns."""
@@ -50,6 +55,11 @@ class Query:
             found.append(model.from_db(connection.alias, names, values))
             at += len(names)
         return (*found, *row[at:])
+
+
+def made(model: type[Model], names: Sequence[str], values: Sequence[Any]) -> Any:
+    """A row of which these fields were read in another way, in the model's own order."""
+    return model.from_db(DEFAULT_DB_ALIAS, names, values)
 
 
 def _connection() -> BaseDatabaseWrapper:

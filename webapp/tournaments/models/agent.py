@@ -73,6 +73,9 @@ class Agent(models.Model):
     state_size = models.PositiveBigIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
 
+    known_parents: "list[Agent] | None" = None
+    """Where they were read with it, see lineage.py."""
+
     objects = AgentManager()
     every = models.Manager["Agent"]()
 
