@@ -66,7 +66,7 @@ _LOCK = rows.Query(
 @contextmanager
 def changing(tournament_id: int | None = None, *, of_pod: int | None = None) -> Iterator[Tournament | None]:
     """A transaction that locks a tournament's row and at its end writes what was changed of it. None: it is gone."""
-    with transaction.atomic():
+    with transaction.atomic(), rows.together():
         found = _LOCK.first(tournament_id, of_pod)
         if found is None:
             yield None
@@ -123,14 +123,14 @@ def fill(tournament: Tournament, served: int = 0) -> int:
     if room <= 0:
         return 0
     taken, created = tournament.env_steps_spent + promised, 0
-    past, device_kind = population.past_of(tournament), _device_kind(spec.pool.device, cuda)
+    (past, read), device_kind = population.past_of(tournament), _device_kind(spec.pool.device, cuda)
     for position in range(room):
         left = modes.env_steps_left(spec, room - position, taken)
         if left == 0:
             break
         place = modes.Place(position, room, left)
         offspring = modes.next_agent(spec, past, tournament.agents_created, place)
-        agent = population.agent_create(tournament, offspring)
+        agent = population.agent_create(tournament, offspring, read)
         wanted = population.env_steps_wanted(tournament, agent, offspring.rounds)
         budget = min((steps for steps in (left, wanted) if steps is not None), default=None)
         pod = Pod(agent=agent, tournament=tournament, device_kind=device_kind, env_steps_budget=budget)

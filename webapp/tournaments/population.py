@@ -11,6 +11,9 @@ from podracer_core.tournament.offspring import Offspring, Parent
 from webapp.tournaments import event_data, events, halving, lineage, rows, storage
 from webapp.tournaments.models import Agent, Pod, Tournament
 
+Read = dict[int, Agent]
+"""By their index, the agents that may become parents."""
+
 
 def entry_of(agent: Agent) -> Entry:
     """The agent as the decisions see it."""
@@ -22,10 +25,11 @@ def entry_of(agent: Agent) -> Entry:
     )
 
 
-def parent_of(agent: Agent, tournament: Tournament) -> Parent:
+def _parent_of(agent: Agent, tournament: Tournament, read: Read) -> Parent:
     """The agent as the generator sees it, which asks for no returns."""
     assert agent.score is not None
     agent.tournament = tournament
+    read[agent.index] = agent
     return Parent(
         Entry(agent.index, agent.score, agent.founder_index),
         agent.algorithm,
@@ -64,16 +68,18 @@ _LEADERBOARD = rows.Query(
 )
 
 
-def past_of(tournament: Tournament, before: int | None = None) -> Past:
-    """What the modes may look at.
+def past_of(tournament: Tournament, before: int | None = None) -> tuple[Past, Read]:
+    """What the modes may look at, and what was read of it so far.
 
     The leaderboard and the latest generation are read once, so that agents which are made together have them in
     common. before: the stage whose agents are made anew, so that the latest generation is the one before it
     """
 
+    read: Read = {}
+
     @cache
     def leaderboard() -> list[Parent]:
-        return [parent_of(agent, tournament) for (agent,) in _LEADERBOARD.all(tournament.pk)]
+        return [_parent_of(agent, tournament, read) for (agent,) in _LEADERBOARD.all(tournament.pk)]
 
     @cache
     def generation() -> tuple[list[list[Parent]], int]:
@@ -84,23 +90,22 @@ def past_of(tournament: Tournament, before: int | None = None) -> Past:
             stage = before - 1
         inheritable = tournament.agents.exclude(state_file="").filter(promotable=False)
         donors = inheritable.filter(score__isnull=False, stage=stage).defer("returns")
-        return ranked_teams([parent_of(agent, tournament) for agent in donors]), stage
+        return ranked_teams([_parent_of(agent, tournament, read) for agent in donors]), stage
 
     def rungs() -> list[Rung]:
         return [
-            Rung(rung.scored, parent_of(best, tournament) if best.pk else None, rung.cut_score)
+            Rung(rung.scored, _parent_of(best, tournament, read) if best.pk else None, rung.cut_score)
             for rung, best in halving.rungs_of(tournament)
         ]
 
-    return Past(leaderboard, generation, rungs)
+    return Past(leaderboard, generation, rungs), read
 
 
-def agent_create(tournament: Tournament, offspring: Offspring) -> Agent:
-    """The tournament's next agent, with all that descends on it."""
-    index = tournament.agents_created
-    agent = Agent(tournament=tournament, index=index, name=agent_name(str(tournament.pk), index, _NamesOf(tournament)))
-    parents = _descend(agent, offspring)
-    rows.insert(agent)
+def agent_create(tournament: Tournament, offspring: Offspring, read: Read) -> Agent:
+    """The tournament's next agent, with all that descends on it. read: its parents among others"""
+    agent = Agent(tournament=tournament, index=tournament.agents_created)
+    parents = _descend(agent, offspring, read)
+    _insert_named(agent)
     if parents:
         rows.execute(_LINK, [agent.pk, [parent.pk for parent in parents]])
     tournament.agents_created += 1
@@ -111,21 +116,20 @@ _LINK = """
     INSERT INTO tournaments_agent_parents (from_agent_id, to_agent_id) SELECT %s::bigint, * FROM unnest(%s::bigint[])
 """
 
-_BY_INDEX = rows.Query(
-    """
-    SELECT {agent} FROM tournaments_agent agent
-    WHERE agent.tournament_id = %s AND agent.kind = 'agent' AND agent.index = ANY(%s)
-    """,
-    agent=(Agent, PARENT),
-)
+
+def _insert_named(agent: Agent) -> None:
+    """Write a new agent under the first of its names that no other has."""
+    taken: set[str] = set()
+    while agent._state.adding:
+        agent.name = agent_name(str(agent.tournament_id), agent.index, taken)
+        taken.add(agent.name)
+        rows.insert(agent, unless_taken=("tournament", "name"))
 
 
-def _descend(agent: Agent, offspring: Offspring) -> list[Agent]:
+def _descend(agent: Agent, offspring: Offspring, read: Read) -> list[Agent]:
     """Make `agent`, which is saved afterwards, what `offspring` says. Returns its parents."""
-    indices = list(offspring.parents)
-    found = {parent.index: parent for (parent,) in _BY_INDEX.all(agent.tournament_id, indices)} if indices else {}
-    parents = [found[index] for index in indices]
-    donor = found[offspring.inherits[0]] if offspring.inherits else None
+    parents = [read[index] for index in offspring.parents]
+    donor = read[offspring.inherits[0]] if offspring.inherits else None
     agent.algorithm, agent.hyperparameters = offspring.algorithm, offspring.hyperparameters
     agent.num_envs, agent.seed = offspring.num_envs, offspring.seed
     agent.strategy, agent.origin = offspring.strategy, offspring.origin
@@ -139,17 +143,6 @@ def _descend(agent: Agent, offspring: Offspring) -> list[Agent]:
     if donor and donor.promotable:
         halving.promoted(donor)
     return parents
-
-
-class _NamesOf:
-    """The names that a tournament's agents have."""
-
-    def __init__(self, tournament: Tournament) -> None:
-        self._tournament_id = tournament.pk
-
-    def __contains__(self, name: object) -> bool:
-        query = "SELECT 1 FROM tournaments_agent WHERE tournament_id = %s AND name = %s"
-        return rows.fetch_one(query, [self._tournament_id, name]) is not None
 
 
 def env_steps_wanted(tournament: Tournament, agent: Agent, rounds: int) -> int | None:
@@ -171,8 +164,9 @@ def begin_anew(tournament: Tournament, pod: Pod, donor: Agent, reason: str) -> N
     storage.delete_on_commit(lost)
     left = pod.env_steps_budget
     place = Place(agent.team * tournament.parsed_spec.generator.pods_per_agent, tournament.pool_size, left)
-    offspring = next_agent(tournament.parsed_spec, past_of(tournament, agent.stage), agent.index, place)
-    parents = _descend(agent, offspring)
+    past, read = past_of(tournament, agent.stage)
+    offspring = next_agent(tournament.parsed_spec, past, agent.index, place)
+    parents = _descend(agent, offspring, read)
     agent.save()
     agent.parents.set(parents)
     agent.known_parents = None

@@ -4,7 +4,8 @@ Statements are prepared once on each connection, so that PostgreSQL plans them o
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,6 +18,8 @@ Params = Sequence[Any]
 
 _prepared: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 """Of each of the driver's connections: its prepared statements, how they are called by their SQL."""
+
+_waiting: "WeakKeyDictionary[BaseDatabaseWrapper, _Waiting]" = WeakKeyDictionary()
 
 
 class Query:
@@ -67,20 +70,66 @@ def _connection() -> BaseDatabaseWrapper:
     return connections[DEFAULT_DB_ALIAS]
 
 
+@contextmanager
+def together() -> Iterator[None]:
+    """Statements that answer nothing wait for the next one that does, or for the end: they are sent in one go.
+
+    The way to the database and back costs as much as most of them. What is wrong with one is said where it is sent.
+    Called in a transaction; nothing waits in the savepoints of it, or while Django's own statements are executed.
+    """
+    connection = _connection()
+    if connection in _waiting:
+        yield
+        return
+    waiting = _waiting[connection] = _Waiting(len(connection.savepoint_ids))
+    try:
+        with connection.execute_wrapper(_send_first):
+            yield
+            waiting.send(connection)
+    finally:
+        del _waiting[connection]
+
+
+class _Waiting:
+    """Statements that were not sent yet, and how deep in savepoints they may be kept."""
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+        self._calls: list[str] = []
+        self._params: list[Any] = []
+
+    def add(self, call: str, params: Params) -> None:
+        self._calls.append(call)
+        self._params += params
+
+    def take(self) -> tuple[str, Params]:
+        calls, params = self._calls, self._params
+        self._calls, self._params = [], []
+        return "; ".join(calls), params
+
+    def send(self, connection: BaseDatabaseWrapper) -> None:
+        if self._calls:
+            with connection.cursor() as cursor:
+                cursor.execute(*self.take())
+
+
+def _send_first(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
+    connection = context["connection"]
+    if not sql.startswith("PREPARE"):
+        _waiting[connection].send(connection)
+    return execute(sql, params, many, context)
+
+
 def fetch_all(sql: str, params: Params) -> list[tuple[Any, ...]]:
     """All rows of a statement, as they are."""
-    connection = _connection()
-    with connection.cursor() as cursor:
-        cursor.execute(_call(connection, sql, len(params)), params)
+    with _sent(sql, params) as cursor:
         found: list[tuple[Any, ...]] = cursor.fetchall()
     return found
 
 
 def fetch_one(sql: str, params: Params) -> tuple[Any, ...] | None:
     """The first row of a statement, as it is."""
-    connection = _connection()
-    with connection.cursor() as cursor:
-        cursor.execute(_call(connection, sql, len(params)), params)
+    with _sent(sql, params) as cursor:
         row: tuple[Any, ...] | None = cursor.fetchone()
     return row
 
@@ -88,8 +137,25 @@ def fetch_one(sql: str, params: Params) -> tuple[Any, ...] | None:
 def execute(sql: str, params: Params) -> None:
     """A statement that answers nothing."""
     connection = _connection()
+    waiting = _waiting.get(connection)
+    if waiting and waiting.depth == len(connection.savepoint_ids):
+        waiting.add(_call(connection, sql, len(params)), params)
+        return
+    with _sent(sql, params):
+        pass
+
+
+@contextmanager
+def _sent(sql: str, params: Params) -> Iterator[Any]:
+    """The cursor of a statement, and before it of those that wait."""
+    connection = _connection()
+    call, waiting = _call(connection, sql, len(params)), _waiting.get(connection)
+    if waiting:
+        waiting.add(call, params)
+        call, params = waiting.take()
     with connection.cursor() as cursor:
-        cursor.execute(_call(connection, sql, len(params)), params)
+        cursor.execute(call, params)
+        yield cursor
 
 
 def _call(connection: BaseDatabaseWrapper, sql: str, places: int) -> str:
@@ -103,11 +169,13 @@ def _call(connection: BaseDatabaseWrapper, sql: str, places: int) -> str:
     return statements[sql]
 
 
-def insert(row: Model) -> None:
-    """Write a new row; it has its key afterwards."""
+def insert(row: Model, *, unless_taken: tuple[str, ...] = ()) -> None:
+    """Write a new row; it has its key afterwards, unless another is the same in the fields that are named."""
     connection = _connection()
     values = [_stored(row, field, connection, add=True) for field in _fields(type(row))[1:]]
-    key = fetch_one(_insert_sql(type(row)), values)
+    key = fetch_one(_insert_sql(type(row), unless_taken), values)
+    if key is None and unless_taken:
+        return
     assert key is not None
     row.pk = key[0]
     row._state.adding, row._state.db = False, connection.alias
@@ -152,11 +220,13 @@ def _columns(model: type[Model], only: tuple[str, ...], alias: str) -> str:
 
 
 @cache
-def _insert_sql(model: type[Model]) -> str:
+def _insert_sql(model: type[Model], unless_taken: tuple[str, ...]) -> str:
     fields = _fields(model)[1:]
     names = ", ".join(f'"{field.column}"' for field in fields)
     places = ", ".join(["%s"] * len(fields))
-    return f'INSERT INTO "{model._meta.db_table}" ({names}) VALUES ({places}) RETURNING id'  # noqa: S608 - no values
+    unique = ", ".join(f'"{_field(model, name).column}"' for name in unless_taken)
+    otherwise = f"ON CONFLICT ({unique}) DO NOTHING " if unique else ""
+    return f'INSERT INTO "{model._meta.db_table}" ({names}) VALUES ({places}) {otherwise}RETURNING id'  # noqa: S608 - no values
 
 
 @cache
