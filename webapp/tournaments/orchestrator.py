@@ -56,27 +56,33 @@ class Claim:
 _LOCK = rows.Query(
     """
     SELECT {tournament}, clock_timestamp() FROM tournaments_tournament tournament
-    WHERE tournament.id = coalesce(%s::bigint, (SELECT tournament_id FROM tournaments_pod WHERE id = %s))
-    FOR NO KEY UPDATE
+    WHERE tournament.id = %s FOR NO KEY UPDATE
     """,
     tournament=Tournament,
 )
 
 
 @contextmanager
-def changing(tournament_id: int | None = None, *, of_pod: int | None = None) -> Iterator[Tournament | None]:
+def changing(tournament_id: int) -> Iterator[Tournament | None]:
     """A transaction that locks a tournament's row and at its end writes what was changed of it. None: it is gone."""
     with transaction.atomic(), rows.together():
-        found = _LOCK.first(tournament_id, of_pod)
+        found = _LOCK.first(tournament_id)
         if found is None:
             yield None
             return
         tournament, tournament.now = found
-        message, before = events.gather(tournament), _live(tournament)
-        yield tournament
-        tournament.revision += bool(message.changes)
-        if _live(tournament) != before:
-            rows.update(tournament, *Tournament.LIVE)
+        with _writing(tournament):
+            yield tournament
+
+
+@contextmanager
+def _writing(tournament: Tournament) -> Iterator[None]:
+    """At its end writes what was changed of a locked tournament, its revision too if anything was published."""
+    message, before = events.gather(tournament), _live(tournament)
+    yield
+    tournament.revision += bool(message.changes)
+    if _live(tournament) != before:
+        rows.update(tournament, *Tournament.LIVE)
 
 
 @contextmanager
@@ -245,9 +251,15 @@ def pod_saved(
 # Ending
 
 
+_LOCK_OF = """
+    SELECT FROM tournaments_tournament WHERE id = (SELECT tournament_id FROM tournaments_pod WHERE id = %s)
+    FOR NO KEY UPDATE
+"""
+"""Goes before, so that what `_HELD` reads is what the last to change the tournament has left."""
+
 _HELD = rows.Query(
     """
-    SELECT {pod}, {agent}, {parents}, {entries}
+    SELECT {pod}, {agent}, {tournament}, clock_timestamp(), {parents}, {entries}
     FROM tournaments_pod pod
     JOIN tournaments_agent agent ON agent.id = pod.agent_id
     JOIN tournaments_tournament tournament ON tournament.id = pod.tournament_id
@@ -255,9 +267,26 @@ _HELD = rows.Query(
     """,
     pod=Pod,
     agent=Agent,
+    tournament=Tournament,
     parents=lineage.PARENTS,
     entries=board.ENTRIES,
 )
+
+
+@contextmanager
+def _ending(pod_id: int, attempt: int) -> Iterator[tuple[Tournament, Pod]]:
+    """As `changing`, of a pod that has ended, which is locked after its tournament. Raises PodLostError."""
+    with transaction.atomic(), rows.together():
+        rows.execute(_LOCK_OF, [pod_id])
+        found = _HELD.first(pod_id, attempt)
+        if found is None:
+            raise PodLostError(f"pod {pod_id} is no longer run by attempt {attempt}")
+        pod, pod.agent, tournament, tournament.now, parents, entries = found
+        pod.agent.tournament = tournament
+        lineage.parents_found(pod.agent, parents)
+        board.entries_found(tournament, entries)
+        with _writing(tournament):
+            yield tournament, pod
 
 
 def pod_finish(
@@ -274,10 +303,7 @@ def pod_finish(
     The files are in storage already. points: of its curve, not reported yet. taker: the slot, if it goes on; the pod
     that it claims is returned. Raises PodLostError, and then nothing is written.
     """
-    with changing(of_pod=pod_id) as tournament:
-        pod = _held(tournament, pod_id, attempt) if tournament else None
-        if tournament is None or pod is None:
-            raise PodLostError(f"pod {pod_id} is no longer run by attempt {attempt}")
+    with _ending(pod_id, attempt) as (tournament, pod):
         progress.last_words(pod, points)
         endings.pod_end(tournament, pod, result, files)
         endings.end_if_done(tournament)
@@ -290,19 +316,6 @@ def pod_finish(
             events.publish(tournament.pk, "pod", following.pk)
     # What a pod cannot be started for must not take back the result of the one before.
     return _claim(following, told) if following else None
-
-
-def _held(tournament: Tournament, pod_id: int, attempt: int) -> Pod | None:
-    """The pod with its agent, locked after its tournament; both know what was read with them."""
-    found = _HELD.first(pod_id, attempt)
-    if found is None:
-        return None
-    pod: Pod = found[0]
-    _, pod.agent, parents, entries = found
-    pod.agent.tournament = tournament
-    lineage.parents_found(pod.agent, parents)
-    board.entries_found(tournament, entries)
-    return pod
 
 
 # Sweeping

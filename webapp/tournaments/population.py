@@ -1,5 +1,7 @@
 """Agents as the decisions see them, and the rows that decisions become. Called with the tournament's row locked."""
 
+import json
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -10,9 +12,6 @@ from podracer_core.tournament.names import agent_name
 from podracer_core.tournament.offspring import Offspring, Parent
 from webapp.tournaments import event_data, events, halving, lineage, rows, storage
 from webapp.tournaments.models import Agent, Pod, Tournament
-
-Read = dict[int, Agent]
-"""By their index, the agents that may become parents."""
 
 
 def entry_of(agent: Agent) -> Entry:
@@ -25,11 +24,15 @@ def entry_of(agent: Agent) -> Entry:
     )
 
 
+Read = dict[int, Callable[[], Agent]]
+"""By their index, how to get at the agents that may become parents: few of them do."""
+
+
 def _parent_of(agent: Agent, tournament: Tournament, read: Read) -> Parent:
     """The agent as the generator sees it, which asks for no returns."""
     assert agent.score is not None
     agent.tournament = tournament
-    read[agent.index] = agent
+    read[agent.index] = lambda: agent
     return Parent(
         Entry(agent.index, agent.score, agent.founder_index),
         agent.algorithm,
@@ -41,7 +44,7 @@ def _parent_of(agent: Agent, tournament: Tournament, read: Read) -> Parent:
     )
 
 
-PARENT = (
+_PARENT = (
     "id",
     "index",
     "algorithm",
@@ -49,23 +52,42 @@ PARENT = (
     "num_envs",
     "stage",
     "team",
+    "promotable",
     "founder_index",
     "depth",
     "base_env_steps",
     "env_steps",
     "score",
-    "promotable",
 )
-"""What is read of an agent that may become a parent."""
+"""What is read of an agent on the leaderboard, which may become a parent."""
 
-_LEADERBOARD = rows.Query(
-    """
-    SELECT {agent}
+_LEADERBOARD = f"""
+    SELECT {", ".join(f"agent.{name}" for name in _PARENT)}
     FROM tournaments_leaderboardentry entry JOIN tournaments_agent agent ON agent.id = entry.agent_id
     WHERE entry.tournament_id = %s AND agent.state_file <> '' AND agent.score IS NOT NULL
-    """,
-    agent=(Agent, PARENT),
-)
+"""  # noqa: S608 - no values
+
+
+def _ranked_parent(row: tuple[Any, ...], tournament: Tournament, read: Read) -> Parent:
+    """As `_parent_of`, of a row of the leaderboard; it becomes an agent only once that is asked for."""
+    found = dict(zip(_PARENT, row, strict=True))
+    found["hyperparameters"] = json.loads(found["hyperparameters"])
+
+    def agent() -> Agent:
+        made: Agent = rows.made(Agent, _PARENT, [*found.values()])
+        made.tournament = tournament
+        return made
+
+    read[found["index"]] = agent
+    return Parent(
+        Entry(found["index"], found["score"], found["founder_index"]),
+        found["algorithm"],
+        found["hyperparameters"],
+        found["num_envs"] or agent().envs,
+        found["base_env_steps"] + found["env_steps"],
+        found["stage"],
+        found["team"],
+    )
 
 
 def past_of(tournament: Tournament, before: int | None = None) -> tuple[Past, Read]:
@@ -79,7 +101,7 @@ def past_of(tournament: Tournament, before: int | None = None) -> tuple[Past, Re
 
     @cache
     def leaderboard() -> list[Parent]:
-        return [_parent_of(agent, tournament, read) for (agent,) in _LEADERBOARD.all(tournament.pk)]
+        return [_ranked_parent(row, tournament, read) for row in rows.fetch_all(_LEADERBOARD, [tournament.pk])]
 
     @cache
     def generation() -> tuple[list[list[Parent]], int]:
@@ -128,21 +150,21 @@ def _insert_named(agent: Agent) -> None:
 
 def _descend(agent: Agent, offspring: Offspring, read: Read) -> list[Agent]:
     """Make `agent`, which is saved afterwards, what `offspring` says. Returns its parents."""
-    parents = [read[index] for index in offspring.parents]
-    donor = read[offspring.inherits[0]] if offspring.inherits else None
+    parents = {index: read[index]() for index in offspring.parents}
+    donor = parents[offspring.inherits[0]] if offspring.inherits else None
     agent.algorithm, agent.hyperparameters = offspring.algorithm, offspring.hyperparameters
     agent.num_envs, agent.seed = offspring.num_envs, offspring.seed
     agent.strategy, agent.origin = offspring.strategy, offspring.origin
     agent.changes = dict(offspring.changes)
     agent.stage, agent.team = offspring.stage, offspring.team
-    agent.schedule = lineage.schedule_of(parents[0]) if offspring.strategy == "rerun" else []
+    agent.schedule = lineage.schedule_of(parents[offspring.parents[0]]) if offspring.strategy == "rerun" else []
     agent.inherits_from = donor
     agent.founder_index = donor.founder_index if donor else agent.index
     agent.depth = donor.depth + 1 if donor else 0
     agent.base_env_steps = donor.base_env_steps + donor.env_steps if donor else 0
     if donor and donor.promotable:
         halving.promoted(donor)
-    return parents
+    return [*parents.values()]
 
 
 def env_steps_wanted(tournament: Tournament, agent: Agent, rounds: int) -> int | None:

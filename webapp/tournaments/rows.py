@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Field, Model
+from django.db.models import Field, ForeignKey, Model, fields
 
 Params = Sequence[Any]
 
@@ -149,11 +149,11 @@ def execute(sql: str, params: Params) -> None:
 def _sent(sql: str, params: Params) -> Iterator[Any]:
     """The cursor of a statement, and before it of those that wait."""
     connection = _connection()
-    call, waiting = _call(connection, sql, len(params)), _waiting.get(connection)
-    if waiting:
-        waiting.add(call, params)
-        call, params = waiting.take()
     with connection.cursor() as cursor:
+        call, waiting = _call(connection, sql, len(params)), _waiting.get(connection)
+        if waiting:
+            waiting.add(call, params)
+            call, params = waiting.take()
         cursor.execute(call, params)
         yield cursor
 
@@ -189,7 +189,18 @@ def update(row: Model, *names: str) -> None:
 
 
 def _stored(row: Model, field: Any, connection: BaseDatabaseWrapper, *, add: bool) -> Any:
+    if _is_plain(field):
+        return getattr(row, field.attname)
     return field.get_db_prep_save(field.pre_save(row, add), connection)
+
+
+_PLAIN = (fields.IntegerField, fields.FloatField, fields.BooleanField, fields.CharField, fields.TextField)
+
+
+@cache
+def _is_plain(field: "Field[Any, Any]") -> bool:
+    """Whether the database's driver takes its values as they are."""
+    return isinstance(field, (*_PLAIN, ForeignKey))
 
 
 @cache
