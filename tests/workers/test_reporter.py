@@ -1,5 +1,7 @@
 """Points of all pods of a worker are stored together, and each pod answers for its own."""
 
+import threading
+
 import pytest
 from django.db import DataError
 
@@ -75,6 +77,38 @@ def test_a_lost_pod_is_told_so_and_no_other_is(patient: Reporter) -> None:
     patient.flush(attempt(held))
     with pytest.raises(PodLostError, match=str(lost.pod_id)):
         patient.flush(attempt(lost))
+
+
+def test_what_is_left_goes_with_the_result_and_is_stored_by_nobody_else(patient: Reporter) -> None:
+    one, other = claims(2)
+    patient.add(attempt(one), point(10))
+    patient.add(attempt(other), point(20))
+    assert patient.take(attempt(one)) == [point(10)]
+    patient.flush(attempt(other))
+    assert patient.take(attempt(other)) == []
+    assert (stored(one), stored(other)) == ([], [20])
+
+
+def test_whoever_takes_its_points_waits_for_those_that_are_being_stored(patient: Reporter) -> None:
+    (one,) = claims(1)
+    taken: list[list[Progress]] = []
+    patient.add(attempt(one), point(10))
+    taking = threading.Thread(target=lambda: taken.append(patient.take(attempt(one))))
+    with patient._storing:
+        taking.start()
+        patient._store()
+        assert taken == []
+    taking.join(10)
+    assert (taken, stored(one)) == ([[]], [10])
+
+
+def test_a_lost_pod_takes_nothing(patient: Reporter) -> None:
+    (lost,) = claims(1)
+    making.finish(lost)
+    patient.add(attempt(lost), point(10))
+    patient._store()
+    with pytest.raises(PodLostError):
+        patient.take(attempt(lost))
 
 
 def test_while_one_slot_stores_the_others_wait_and_do_not_ask_again_and_again(patient: Reporter) -> None:

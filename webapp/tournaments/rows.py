@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Field, ForeignKey, Model, fields
+from django.db.models import BooleanField, CharField, Field, FloatField, IntegerField, Model, TextField
 
 Params = Sequence[Any]
 
@@ -171,36 +171,39 @@ def _call(connection: BaseDatabaseWrapper, sql: str, places: int) -> str:
 
 def insert(row: Model, *, unless_taken: tuple[str, ...] = ()) -> None:
     """Write a new row; it has its key afterwards, unless another is the same in the fields that are named."""
-    connection = _connection()
-    values = [_stored(row, field, connection, add=True) for field in _fields(type(row))[1:]]
-    key = fetch_one(_insert_sql(type(row), unless_taken), values)
+    key = fetch_one(_insert_sql(type(row), unless_taken), _values(row, (), add=True))
     if key is None and unless_taken:
         return
     assert key is not None
     row.pk = key[0]
-    row._state.adding, row._state.db = False, connection.alias
+    row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
 
 def update(row: Model, *names: str) -> None:
     """Write these fields of a row, named as Django's `save` would have them."""
-    connection = _connection()
-    values = [_stored(row, _field(type(row), name), connection, add=False) for name in names]
-    execute(_update_sql(type(row), names), [*values, row.pk])
+    execute(_update_sql(type(row), names), [*_values(row, names), row.pk])
 
 
-def _stored(row: Model, field: Any, connection: BaseDatabaseWrapper, *, add: bool) -> Any:
-    if _is_plain(field):
-        return getattr(row, field.attname)
-    return field.get_db_prep_save(field.pre_save(row, add), connection)
+def _values(row: Model, names: tuple[str, ...], *, add: bool = False) -> list[Any]:
+    """What these fields hold, as it is stored."""
+    connection, values = _connection(), []
+    for field, plain in _writers(type(row), names):
+        if plain is None:
+            values.append(field.get_db_prep_save(field.pre_save(row, add), connection))
+        else:
+            value = getattr(row, field.attname)
+            values.append(None if value is None else plain(value))
+    return values
 
 
-_PLAIN = (fields.IntegerField, fields.FloatField, fields.BooleanField, fields.CharField, fields.TextField)
+_PLAIN: dict[type, type] = {IntegerField: int, FloatField: float, BooleanField: bool, CharField: str, TextField: str}
+"""What values of these fields become, of which nothing else is asked."""
 
 
 @cache
-def _is_plain(field: "Field[Any, Any]") -> bool:
-    """Whether the database's driver takes its values as they are."""
-    return isinstance(field, (*_PLAIN, ForeignKey))
+def _writers(model: type[Model], names: tuple[str, ...]) -> list[tuple[Any, type | None]]:
+    fields = [_field(model, name) for name in names] if names else _fields(model)[1:]
+    return [(field, next((_PLAIN[kind] for kind in _PLAIN if isinstance(field, kind)), None)) for field in fields]
 
 
 @cache
