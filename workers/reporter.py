@@ -57,14 +57,8 @@ class Reporter:
                 self._storing.release()
         self._check(attempt)
 
-    def flush(self, attempt: Attempt) -> None:
-        """Store all points so far, of the other pods too."""
-        with self._storing:
-            self._store()
-        self._check(attempt)
-
     def take(self, attempt: Attempt) -> list[Progress]:
-        """The points of an attempt that are not stored yet, for whoever hands in its result; all others are stored."""
+        """The points that are not stored yet, for whoever hands in the attempt's result; all before them are stored."""
         with self._storing, self._state:
             points = self._points.pop(attempt, [])
         self._check(attempt)

@@ -16,10 +16,9 @@ from podracer_core.pod_process import PodProcess
 from podracer_core.progress import Directive, Log, Outcome, PodResult, Progress, Saved
 from podracer_core.spec import PodPlan
 from webapp.tournaments import endings, orchestrator, storage
-from webapp.tournaments.claims import Taker
+from webapp.tournaments.claims import Claim, Taker
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import PodLostError
-from webapp.tournaments.orchestrator import Claim
 from workers.database import persistently
 from workers.machine import Machine
 from workers.reporter import Reporter

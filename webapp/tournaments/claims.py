@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from podracer_core.progress import Progress
-from webapp.tournaments import board, lineage, rows
+from webapp.tournaments import board, lineage, population, rows
 from webapp.tournaments.models import Agent, Pod, Tournament
 
 _NEXT = rows.Query(
@@ -97,6 +97,24 @@ class Taker:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """A pod that a slot has claimed, and what it needs to run it. Files are storage names, "" where there is none.
+
+    inherit_files: of the agents whose weights it starts with; it says which is lost by the position here
+    told: whether the viewers are; else `orchestrator.claim_tell` does it
+    """
+
+    pod_id: int
+    attempt: int
+    tournament_id: int
+    agent_id: int
+    plan: dict[str, Any]
+    resume_file: str
+    inherit_files: tuple[str, ...]
+    told: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What an attempt of a pod says of its curve. points: at least one"""
 
@@ -120,6 +138,41 @@ def next_pod(taker: Taker, *, lease: timedelta) -> Pod | None:
     lineage.parents_found(pod.agent, parents)
     board.entries_found(pod.tournament, entries)
     return pod
+
+
+def claim_of(pod: Pod, told: bool) -> Claim:
+    """What the slot is given that has claimed `pod`."""
+    parents = lineage.parents_of(pod.agent)
+    # A pod that goes on from its own state needs its parents no more.
+    donors = [] if pod.state_file else lineage.donors(pod.agent, parents)
+    return Claim(
+        pod_id=pod.pk,
+        attempt=pod.attempt,
+        tournament_id=pod.tournament_id,
+        agent_id=pod.agent_id,
+        plan=_plan(pod, parents),
+        resume_file=pod.state_file,
+        inherit_files=tuple(donor.state_file for donor in donors),
+        told=told,
+    )
+
+
+def _plan(pod: Pod, parents: list[Agent]) -> dict[str, Any]:
+    """The pod's plan but for what depends on the machine: device, threads, paths."""
+    agent, tournament = pod.agent, pod.tournament
+    spec = tournament.parsed_spec
+    return {
+        **population.plan_of(agent, parents),
+        "env_id": spec.env_id,
+        "env_steps": pod.env_steps_budget,
+        # A schedule is as long as what it repeats.
+        "seconds": None if agent.schedule else spec.round.seconds,
+        "eval_episodes": spec.leaderboard.eval_episodes,
+        "score": spec.leaderboard.score,
+        "target_score": spec.stop.score,
+        "reevaluate": spec.leaderboard.reevaluate,
+        "bar": board.bar_of(tournament, agent),
+    }
 
 
 def renew(*, pod_id: int, attempt: int, lease: timedelta) -> tuple[str, bool] | None:

@@ -1,13 +1,16 @@
 """Keeps training pools full: creates agents, hands out pods under a lease, takes their results exactly once, sweeps.
 
-Locks are taken in one order, tournament before pod, and of several pods that with the lower id first. Writes of a
+Locks are taken in one order, tournaments before pods, and of several that with the lower id first. Writes of a
 running pod carry (pod, attempt) and are refused with PodLostError once another attempt or an end has come in between.
 Leases count in database time.
+
+A slot that goes on hands in a pod's result and the last points of its curve, and claims the next pod, all in one
+transaction: one wait for the disk, one message to the viewers. A claim waits for no lock. When the next pod is of
+another tournament, that one's viewers are told afterwards: it would be locked after pods.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +21,7 @@ from django.db.models.functions import Now
 from podracer_core.progress import Directive, PodResult, Progress
 from podracer_core.tournament import modes
 from webapp.tournaments import board, claims, dispatch, endings, events, lineage, population, progress, retention, rows
-from webapp.tournaments.claims import Report, Taker
+from webapp.tournaments.claims import Claim, Report, Taker
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import PodLostError
 from webapp.tournaments.models import Agent, Pod, Tournament, Worker
@@ -28,24 +31,6 @@ LEASE = timedelta(seconds=10)
 
 RING_AGAIN = timedelta(seconds=2)
 """A pod that waits longer, while slots are free, is rung for again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A pod that a slot has claimed, and what it needs to run it. Files are storage names, "" where there is none.
-
-    inherit_files: of the agents whose weights it starts with; it says which is lost by the position here
-    told: whether the viewers are; else `claim_tell` does it
-    """
-
-    pod_id: int
-    attempt: int
-    tournament_id: int
-    agent_id: int
-    plan: dict[str, Any]
-    resume_file: str
-    inherit_files: tuple[str, ...]
-    told: bool = False
 
 
 # A tournament's row
@@ -166,47 +151,13 @@ def pod_claim(*, worker: str, slot: int, device_kind: str) -> Claim | None:
         return None
     # Not together with the claim: raising the revision locks the tournament, which goes before a pod.
     events.publish(pod.tournament_id, "pod", pod.pk)
-    return _claim(pod, told=True)
+    return claims.claim_of(pod, told=True)
 
 
 def claim_tell(claim: Claim) -> None:
     """Tell the viewers of a claim, unless they were."""
     if not claim.told:
         events.publish(claim.tournament_id, "pod", claim.pod_id)
-
-
-def _claim(pod: Pod, told: bool) -> Claim:
-    parents = lineage.parents_of(pod.agent)
-    # A pod that goes on from its own state needs its parents no more.
-    donors = [] if pod.state_file else lineage.donors(pod.agent, parents)
-    return Claim(
-        pod_id=pod.pk,
-        attempt=pod.attempt,
-        tournament_id=pod.tournament_id,
-        agent_id=pod.agent_id,
-        plan=_plan(pod, parents),
-        resume_file=pod.state_file,
-        inherit_files=tuple(donor.state_file for donor in donors),
-        told=told,
-    )
-
-
-def _plan(pod: Pod, parents: list[Agent]) -> dict[str, Any]:
-    """The pod's plan but for what depends on the machine: device, threads, paths."""
-    agent, tournament = pod.agent, pod.tournament
-    spec = tournament.parsed_spec
-    return {
-        **population.plan_of(agent, parents),
-        "env_id": spec.env_id,
-        "env_steps": pod.env_steps_budget,
-        # A schedule is as long as what it repeats.
-        "seconds": None if agent.schedule else spec.round.seconds,
-        "eval_episodes": spec.leaderboard.eval_episodes,
-        "score": spec.leaderboard.score,
-        "target_score": spec.stop.score,
-        "reevaluate": spec.leaderboard.reevaluate,
-        "bar": board.bar_of(tournament, agent),
-    }
 
 
 def pod_renew(*, pod_id: int, attempt: int) -> Directive:
@@ -315,7 +266,7 @@ def pod_finish(
         if following and told:
             events.publish(tournament.pk, "pod", following.pk)
     # What a pod cannot be started for must not take back the result of the one before.
-    return _claim(following, told) if following else None
+    return claims.claim_of(following, told) if following else None
 
 
 # Sweeping

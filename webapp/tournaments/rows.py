@@ -1,6 +1,7 @@
 """Rows read and written in plain SQL, for what every pod passes through: Django's own way costs several times as much.
 
-Statements are prepared once on each connection, so that PostgreSQL plans them once. What happens seldom uses Django's.
+Statements are prepared once on each connection, so that PostgreSQL plans them once, and may be sent together. What
+happens seldom uses Django's.
 """
 
 import re
@@ -20,6 +21,7 @@ _prepared: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 """Of each of the driver's connections: its prepared statements, how they are called by their SQL."""
 
 _waiting: "WeakKeyDictionary[BaseDatabaseWrapper, _Waiting]" = WeakKeyDictionary()
+"""Of each connection on which statements are sent together: those that wait."""
 
 
 class Query:
