@@ -4,8 +4,8 @@
 
 Past agents, their pods, events, curves and lineage are written straight into the database. Then pods are claimed,
 report, and are handed in one after another, with no worker, and CPU time is counted: Python's here, SQL's in the
-backend of this connection. A decision is the whole of `pod_finish`: rank, generate, update, with the new pod queued and
-events written.
+backend of this connection. A decision is the whole of `pod_finish`: rank, generate, update, with the new pod queued,
+events written and the next pod claimed.
 """
 
 import time
@@ -202,22 +202,24 @@ def _pods(clock: Clock, random: Random, count: int) -> Iterator[tuple[Watch, Wat
     from podracer_core.progress import Outcome, PodResult, Progress
     from podracer_core.tournament.statistics import summarise
     from webapp.tournaments import orchestrator
-    from webapp.tournaments.claims import Report
+    from webapp.tournaments.claims import Report, Taker
     from webapp.tournaments.endings import StoredFiles
 
+    claim, slot = None, Taker("history", 0, "cpu")
     for number in range(count):
         returns = [random.gauss(random.gauss(75, 10), 5) for _ in range(32)]
         result = PodResult(Outcome.FINISHED, 1000, 1.0, summarise(returns, [10] * 32))
         point = Progress(500, 0.5, 1000.0, returns[0], {"policy_loss": 0.1}, sent_at=time.time())
         whole, decision = Watch(clock), Watch(clock)
         with whole:
-            claim = orchestrator.pod_claim(worker="history", slot=0, device_kind="cpu")
+            claim = claim or orchestrator.pod_claim(worker="history", slot=0, device_kind="cpu")
             assert claim is not None
             held = {"pod_id": claim.pod_id, "attempt": claim.attempt}
             orchestrator.pods_progress([Report(**held, points=[point])])
             orchestrator.pod_renew(**held)
             with decision:
-                orchestrator.pod_finish(**held, result=result, files=StoredFiles(state_file=f"state-{number}"))
+                files, taker = StoredFiles(state_file=f"state-{number}"), slot if number + 1 < count else None
+                claim = orchestrator.pod_finish(**held, result=result, files=files, taker=taker)
         yield whole, decision
 
 

@@ -24,24 +24,31 @@ Group = tuple[str, str]
 
 
 class Publisher:
-    """The thread starts with the first message."""
+    """The thread starts with the first message. It is woken when it rests, and not by every message of a round."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._queue: asyncio.Queue[tuple[Group, dict[str, Any]]] | None = None
+        self._waiting: list[tuple[Group, dict[str, Any]]] = []
+        self._rests = True
+        self._wake = asyncio.Event()
 
     def send(self, group: str, handler: str, message: dict[str, Any] | None = None) -> None:
         """Have the handler of this type called in each consumer of the group, the message among its `messages`."""
         with self._lock:
             if self._loop is None:
                 self._start()
+            if len(self._waiting) >= BACKLOG:
+                logger.warning("the broker is away; a message for %s was dropped", group)
+                return
+            self._waiting.append(((group, handler), message or {}))
+            wake, self._rests = self._rests, False
         assert self._loop is not None
-        self._loop.call_soon_threadsafe(self._enqueue, (group, handler), message or {})
+        if wake:
+            self._loop.call_soon_threadsafe(self._wake.set)
 
     def _start(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._queue = asyncio.Queue(maxsize=BACKLOG)
         threading.Thread(target=self._run, name="publisher", daemon=True).start()
 
     def _run(self) -> None:
@@ -49,24 +56,25 @@ class Publisher:
         asyncio.set_event_loop(self._loop)
         self._loop.run_until_complete(self._forward())
 
-    def _enqueue(self, group: Group, message: dict[str, Any]) -> None:
-        assert self._queue is not None
-        try:
-            self._queue.put_nowait((group, message))
-        except asyncio.QueueFull:
-            logger.warning("the broker is away; a message for %s was dropped", group[0])
+    def _take(self) -> dict[Group, list[dict[str, Any]]]:
+        """What waits; nothing, and then the next message wakes the thread."""
+        with self._lock:
+            taken, self._waiting = self._waiting, []
+            self._rests = not taken
+        groups: dict[Group, list[dict[str, Any]]] = {}
+        for group, message in taken:
+            groups.setdefault(group, []).append(message)
+        return groups
 
     async def _forward(self) -> None:
-        assert self._queue is not None
         layer = get_channel_layer()
         while True:
-            waiting: dict[Group, list[dict[str, Any]]] = {}
-            group, message = await self._queue.get()
-            waiting[group] = [message]
-            while not self._queue.empty():
-                group, message = self._queue.get_nowait()
-                waiting.setdefault(group, []).append(message)
-            for (name, handler), messages in waiting.items():
+            groups = self._take()
+            if not groups:
+                await self._wake.wait()
+                self._wake.clear()
+                continue
+            for (name, handler), messages in groups.items():
                 try:
                     await layer.group_send(name, {"type": handler, "messages": messages})
                 except Exception as error:  # whatever the broker's client raises, the next message is tried

@@ -57,11 +57,12 @@ class Reporter:
                 self._storing.release()
         self._check(attempt)
 
-    def flush(self, attempt: Attempt) -> None:
-        """Store all points so far, of the other pods too."""
-        with self._storing:
-            self._store()
+    def take(self, attempt: Attempt) -> list[Progress]:
+        """The points that are not stored yet, for whoever hands in the attempt's result; all before them are stored."""
+        with self._storing, self._state:
+            points = self._points.pop(attempt, [])
         self._check(attempt)
+        return points
 
     def forget(self, attempt: Attempt) -> None:
         """Nothing more comes of it."""

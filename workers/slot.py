@@ -9,15 +9,16 @@ import time
 from pathlib import Path
 
 from django.conf import settings
+from django.db import DataError
 
 from podracer_core.errors import DonorError, PodProcessLostError, PodracerError
 from podracer_core.pod_process import PodProcess
 from podracer_core.progress import Directive, Log, Outcome, PodResult, Progress, Saved
 from podracer_core.spec import PodPlan
 from webapp.tournaments import endings, orchestrator, storage
+from webapp.tournaments.claims import Claim, Taker
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import PodLostError
-from webapp.tournaments.orchestrator import Claim
 from workers.database import persistently
 from workers.machine import Machine
 from workers.reporter import Reporter
@@ -41,6 +42,7 @@ class Slot:
         self.reporter = reporter
         self.leaving = threading.Event()
         """Set while what runs here shall go on elsewhere."""
+        self.taker = Taker(machine.name, index, machine.device_kind)
         self.process = PodProcess(device=machine.device(index), threads=machine.threads)
 
     def warm(self) -> None:
@@ -55,29 +57,33 @@ class Slot:
 
     def work(self) -> int:
         """Run queued pods until none is left or the worker stops. Returns how many were run."""
-        count = 0
-        while not self.stopping.is_set():
-            claim = persistently(
-                lambda: orchestrator.pod_claim(
-                    worker=self.machine.name, slot=self.index, device_kind=self.machine.device_kind
-                )
-            )
+        count, following = 0, None
+        while following or not self.stopping.is_set():
+            claim = following or persistently(self._claim)
             if claim is None:
                 break
             count += 1
-            self.run(claim)
+            following = self.run(claim, go_on=True)
         return count
 
-    def run(self, claim: Claim) -> None:
-        """Run one claimed pod to its end and hand in the result. A pod that was lost meanwhile leaves nothing."""
+    def _claim(self) -> Claim | None:
+        taker = self.taker
+        return orchestrator.pod_claim(worker=taker.worker, slot=taker.slot, device_kind=taker.device_kind)
+
+    def run(self, claim: Claim, *, go_on: bool = False) -> Claim | None:
+        """Run one claimed pod to its end and hand in the result. A pod that was lost meanwhile leaves nothing.
+
+        go_on: whether to claim the next one, if there is any, with the result; it is returned
+        """
         home = Path(settings.PODRACER_HOME) / "pods"
         home.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f"pod-{claim.pod_id}-", dir=home))
         try:
-            PodRun(self, claim, folder).run()
+            return PodRun(self, claim, folder).run(go_on)
         except PodLostError as lost:
             logger.warning("%s; what it did is dropped", lost)
             self._quiet()
+            return None
         finally:
             self.reporter.forget((claim.pod_id, claim.attempt))
             shutil.rmtree(folder, ignore_errors=True)
@@ -107,13 +113,15 @@ class PodRun:
         self.obey_until = float("inf")
         self.renew_at = time.monotonic() + RENEW_SECONDS
 
-    def run(self) -> None:
+    def run(self, go_on: bool) -> Claim | None:
         """Raises PodLostError."""
+        points: list[Progress] = []
+        persistently(lambda: orchestrator.claim_tell(self.claim))
         try:
             self.slot.warm()
             self.slot.process.submit(self._plan())
             result = self._trained()
-            self.reporter.flush(self.attempt)
+            points = self.reporter.take(self.attempt)
             files = self._store(result)
         except DonorError as error:
             result, files = self._failed(str(error), retryable=False, lost_donor=error.position), StoredFiles()
@@ -121,7 +129,7 @@ class PodRun:
             # A lost process, a full disk, a parent's file that is gone: the pod failed, the worker goes on.
             retryable = not isinstance(error, PodracerError) or error.retryable
             result, files = self._failed(str(error), retryable), StoredFiles(state_file=self.saved_file)
-        self._finish(result, files)
+        return self._finish(result, files, points, go_on)
 
     def _plan(self) -> PodPlan:
         """The claimed plan completed with what depends on this machine."""
@@ -246,21 +254,29 @@ class PodRun:
                 raise
         return StoredFiles(checkpoint, digest, size, state, state_size)
 
-    def _finish(self, result: PodResult, files: StoredFiles) -> None:
+    def _finish(self, result: PodResult, files: StoredFiles, points: list[Progress], go_on: bool) -> Claim | None:
         """Hand in the result, then remove the files that nothing refers to any more."""
+        ends = self.slot.stopping.is_set() or self.slot.leaving.is_set()
+        taker = self.slot.taker if go_on and not ends else None
         try:
-            persistently(
+            following = persistently(
                 lambda: orchestrator.pod_finish(
-                    pod_id=self.claim.pod_id, attempt=self.claim.attempt, result=result, files=files
+                    pod_id=self.claim.pod_id,
+                    attempt=self.claim.attempt,
+                    result=result,
+                    files=files,
+                    points=points,
+                    taker=taker,
                 )
             )
-        except PodLostError:
+        except (PodLostError, DataError):
             for name in {files.checkpoint_file, files.state_file} - {self.saved_file}:
                 storage.delete(name)
             raise
         still_needed = result.outcome is Outcome.FAILED and result.retryable
         if self.saved_file and self.saved_file != files.state_file and files.state_file and not still_needed:
             storage.delete(self.saved_file)
+        return following
 
     def _failed(self, reason: str, retryable: bool, lost_donor: int | None = None) -> PodResult:
         return PodResult(

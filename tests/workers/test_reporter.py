@@ -1,5 +1,7 @@
 """Points of all pods of a worker are stored together, and each pod answers for its own."""
 
+import threading
+
 import pytest
 from django.db import DataError
 
@@ -35,6 +37,12 @@ def attempt(claim: Claim) -> tuple[int, int]:
     return claim.pod_id, claim.attempt
 
 
+def flush(reporter: Reporter, attempt: tuple[int, int]) -> None:
+    """Its time has come."""
+    reporter._flushed_at = float("-inf")
+    reporter.flush_if_due(attempt)
+
+
 def point(env_steps: int) -> Progress:
     return making.point(env_steps)
 
@@ -49,7 +57,7 @@ def test_whoever_stores_stores_for_all(patient: Reporter) -> None:
     one, other = claims(2)
     patient.add(attempt(one), point(10))
     patient.add(attempt(other), point(20))
-    patient.flush(attempt(one))
+    flush(patient, attempt(one))
     assert (stored(one), stored(other)) == ([10], [20])
 
 
@@ -57,13 +65,13 @@ def test_points_that_cannot_be_stored_are_the_fault_of_their_own_pod_alone(patie
     good, bad, last = claims(3)
     for claim, env_steps in ((good, 10), (bad, TOO_FAR), (last, 30)):
         patient.add(attempt(claim), point(env_steps))
-    patient.flush(attempt(good))
+    flush(patient, attempt(good))
     assert (stored(good), stored(bad), stored(last)) == ([10], [], [30])
     with pytest.raises(DataError):
-        patient.flush(attempt(bad))
+        flush(patient, attempt(bad))
     patient.forget(attempt(bad))
     patient.add(attempt(good), point(40))
-    patient.flush(attempt(last))
+    flush(patient, attempt(last))
     assert stored(good) == [10, 40]
 
 
@@ -72,9 +80,41 @@ def test_a_lost_pod_is_told_so_and_no_other_is(patient: Reporter) -> None:
     making.finish(lost)
     patient.add(attempt(lost), point(10))
     patient.add(attempt(held), point(20))
-    patient.flush(attempt(held))
+    flush(patient, attempt(held))
     with pytest.raises(PodLostError, match=str(lost.pod_id)):
-        patient.flush(attempt(lost))
+        flush(patient, attempt(lost))
+
+
+def test_what_is_left_goes_with_the_result_and_is_stored_by_nobody_else(patient: Reporter) -> None:
+    one, other = claims(2)
+    patient.add(attempt(one), point(10))
+    patient.add(attempt(other), point(20))
+    assert patient.take(attempt(one)) == [point(10)]
+    flush(patient, attempt(other))
+    assert patient.take(attempt(other)) == []
+    assert (stored(one), stored(other)) == ([], [20])
+
+
+def test_whoever_takes_its_points_waits_for_those_that_are_being_stored(patient: Reporter) -> None:
+    (one,) = claims(1)
+    taken: list[list[Progress]] = []
+    patient.add(attempt(one), point(10))
+    taking = threading.Thread(target=lambda: taken.append(patient.take(attempt(one))))
+    with patient._storing:
+        taking.start()
+        patient._store()
+        assert taken == []
+    taking.join(10)
+    assert (taken, stored(one)) == ([[]], [10])
+
+
+def test_a_lost_pod_takes_nothing(patient: Reporter) -> None:
+    (lost,) = claims(1)
+    making.finish(lost)
+    patient.add(attempt(lost), point(10))
+    patient._store()
+    with pytest.raises(PodLostError):
+        patient.take(attempt(lost))
 
 
 def test_while_one_slot_stores_the_others_wait_and_do_not_ask_again_and_again(patient: Reporter) -> None:

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 from django.core.files.storage import default_storage
+from django.db import DataError
 from django.db.models.functions import Now
 
 from podracer_core import load_agent
 from podracer_core.progress import Outcome, PodResult, Saved
 from tests.stack import wait_for
+from tests.webapp.tournaments import making
 from webapp.tournaments import orchestrator, services, storage
 from webapp.tournaments.models import CurvePoint, Pod, Tournament
 from webapp.tournaments.workers import services as worker_services
@@ -101,6 +103,36 @@ def test_a_parent_whose_file_is_gone_or_damaged_costs_nothing_but_the_line(slot:
     assert slot.work() == 2
     assert list(tournament.pods.order_by("pk").values_list("status", "losses")) == [("FINISHED", 0)] * 3
     assert tournament.events.filter(kind="parent_lost").count() == 2
+
+
+def test_a_slot_takes_the_next_pod_with_its_result_unless_it_shall_stop(slot: Slot, start: Start) -> None:
+    tournament = start(round=SHORT, stop={"pods": 5}, pool={"size": 2})
+    claim = orchestrator.pod_claim(worker="test-worker", slot=0, device_kind="cpu")
+    assert claim is not None
+    following = slot.run(claim, go_on=True)
+    assert following is not None
+    assert Pod.objects.get(status="RUNNING").pk == following.pod_id
+    before = Tournament.objects.get().revision
+    slot.stopping.set()
+    assert slot.run(following, go_on=True) is None
+    assert not tournament.pods.filter(status="RUNNING").exists()
+    assert Tournament.objects.get().revision > before
+    points = CurvePoint.objects.filter(agent=claim.agent_id)
+    assert points.latest("env_steps").env_steps == Pod.objects.get(pk=claim.pod_id).env_steps
+
+
+def test_points_that_cannot_be_stored_leave_no_file_of_the_result(
+    slot: Slot, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(round=SHORT)
+    claim = orchestrator.pod_claim(worker="test-worker", slot=0, device_kind="cpu")
+    assert claim is not None
+    monkeypatch.setattr(Reporter, "take", lambda *_: [making.point(2**70)])
+    with pytest.raises(DataError):
+        slot.run(claim)
+    left = [path for path in Path(str(default_storage.location)).rglob("*") if path.is_file()]
+    assert left == []
+    assert only_pod().status == "RUNNING"
 
 
 def test_a_pause_sends_the_pod_back_with_its_state_and_it_goes_on(slot: Slot, start: Start, working: Working) -> None:

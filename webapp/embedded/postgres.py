@@ -29,6 +29,8 @@ SETTINGS = {
     "max_wal_senders": "0",
     "max_wal_size": "256MB",
     "min_wal_size": "64MB",
+    # What it reads is in memory or on a fast disk. A table that was not analysed yet it would read whole at every look.
+    "random_page_cost": "1.1",
     "jit": "off",
     "timezone": "UTC",
     "log_timezone": "UTC",

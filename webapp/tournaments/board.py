@@ -3,6 +3,7 @@
 Called with the tournament's row locked.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -19,11 +20,12 @@ MOST_BESTS = 100
 """New best scores that are kept."""
 
 
-_ENTRIES = """
-    SELECT agent.index, agent.score, agent.founder_index
-    FROM tournaments_leaderboardentry entry JOIN tournaments_agent agent ON agent.id = entry.agent_id
-    WHERE entry.tournament_id = %s ORDER BY entry.rank
-"""
+ENTRIES = """(
+    SELECT jsonb_agg(jsonb_build_array(ranked.index, ranked.score, ranked.founder_index) ORDER BY entry.rank)
+    FROM tournaments_leaderboardentry entry JOIN tournaments_agent ranked ON ranked.id = entry.agent_id
+    WHERE entry.tournament_id = tournament.id
+)"""
+"""What a statement that reads a `tournament` has for `entries_found`."""
 
 _PRESENT = rows.Query(
     """
@@ -45,16 +47,17 @@ _STORE = """
 """
 
 
-def _entries(tournament: Tournament) -> list[leaderboard.Entry]:
-    """The leaderboard as far as it decides who enters, the best first."""
-    return [leaderboard.Entry(*row) for row in rows.fetch_all(_ENTRIES, [tournament.pk])]
+def entries_found(tournament: Tournament, found: str | None) -> None:
+    """Have the tournament know its leaderboard, as it was read with it, as far as it decides who enters."""
+    read = json.loads(found or "[]")
+    tournament.entries = [leaderboard.Entry(index, float(score), founder) for index, score, founder in read]
 
 
 def bar_of(tournament: Tournament, agent: Agent) -> float | None:
     """The highest score with which the agent would not enter, None while it would with any."""
     spec = tournament.parsed_spec.leaderboard
     return updater.bar(
-        _entries(tournament), agent.index, agent.founder_index, size=spec.size, max_per_ancestor=spec.max_per_ancestor
+        tournament.entries, agent.index, agent.founder_index, size=spec.size, max_per_ancestor=spec.max_per_ancestor
     )
 
 
@@ -64,8 +67,9 @@ def consider(tournament: Tournament, pod: Pod, agent: Agent) -> None:
     The agent is saved afterwards: it may be given a colour.
     """
     spec = tournament.parsed_spec.leaderboard
-    entries, newcomer = _entries(tournament), entry_of(agent)
+    entries, newcomer = tournament.entries, entry_of(agent)
     decision = updater.update(entries, newcomer, size=spec.size, max_per_ancestor=spec.max_per_ancestor)
+    tournament.entries = [*decision.leaderboard]
     if agent.screening:
         first = replace(newcomer, score=agent.screening["score"])
         at_first = updater.update(entries, first, size=spec.size, max_per_ancestor=spec.max_per_ancestor)

@@ -48,6 +48,8 @@ END = (
     "env_steps",
     "seconds",
     "env_steps_per_second",
+    "episodic_return",
+    "stepping_since",
     "state_file",
     "finished_at",
 )

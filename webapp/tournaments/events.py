@@ -34,14 +34,19 @@ def publish(tournament_id: int, kind: str, key: int | None = None, data: dict[st
     key: which pod or event; the consumer reads it, so that it always sends the newest
     data: what cannot be read again, as curve points
     """
-    change = {"kind": kind, "key": key, "data": data}
+    said = change(kind, key, data)
     message = _pending(tournament_id)
     if message is None:
         revision = _next_revision(tournament_id)
         if revision is not None:
-            transaction.on_commit(Message(tournament_id, revision, [change]))
-    elif change not in message.changes:
-        message.changes.append(change)
+            transaction.on_commit(Message(tournament_id, revision, [said]))
+    elif said not in message.changes:
+        message.changes.append(said)
+
+
+def change(kind: str, key: int | None = None, data: dict[str, Any] | None = None) -> dict[str, Any]:
+    """One of a message's changes, see `publish`."""
+    return {"kind": kind, "key": key, "data": data}
 
 
 def gather(tournament: Tournament) -> "Message":

@@ -1,5 +1,6 @@
 """The line that an agent's weights come down, and the schedule that it makes."""
 
+import json
 from typing import Any
 
 from webapp.tournaments import rows
@@ -29,18 +30,32 @@ def ancestry(agent: Agent, *columns: str) -> list[Agent]:
     return list(Agent.objects.raw(query, [agent.pk]))
 
 
-_PARENTS = rows.Query(
-    """
-    SELECT {agent} FROM tournaments_agent_parents link JOIN tournaments_agent agent ON agent.id = link.to_agent_id
-    WHERE link.from_agent_id = %s ORDER BY agent.index
-    """,
-    agent=(Agent, ("id", "index", "name", "score", "state_file")),
-)
+_PARENT = ("id", "index", "name", "score", "state_file")
+
+PARENTS = f"""(
+    SELECT jsonb_agg(jsonb_build_array({", ".join(f"parent.{name}" for name in _PARENT)}) ORDER BY parent.index)
+    FROM tournaments_agent_parents link JOIN tournaments_agent parent ON parent.id = link.to_agent_id
+    WHERE link.from_agent_id = agent.id
+)"""  # noqa: S608 - no values
+"""What a statement that reads an `agent` has for `parents_found`."""
+
+
+def parents_found(agent: Agent, found: str | None) -> None:
+    """Have the agent know its parents, as they were read with it."""
+    agent.known_parents = []
+    for key, index, name, score, state_file in json.loads(found or "[]"):
+        values = [key, index, name, None if score is None else float(score), state_file]
+        agent.known_parents.append(rows.made(Agent, _PARENT, values))
 
 
 def parents_of(agent: Agent) -> list[Agent]:
     """The elder first."""
-    return [] if agent.strategy == "fresh" else [parent for (parent,) in _PARENTS.all(agent.pk)]
+    if agent.strategy == "fresh":
+        return []
+    if agent.known_parents is None:
+        row = rows.fetch_one(f"SELECT {PARENTS} FROM tournaments_agent agent WHERE id = %s", [agent.pk])  # noqa: S608 - no values
+        parents_found(agent, row[0] if row else None)
+    return [*(agent.known_parents or [])]
 
 
 def heir_order(agent: Agent, parents: list[Agent]) -> list[Agent]:

@@ -1,13 +1,16 @@
 """Keeps training pools full: creates agents, hands out pods under a lease, takes their results exactly once, sweeps.
 
-Locks are taken in one order, tournament before pod, and of several pods that with the lower id first. Writes of a
+Locks are taken in one order, tournaments before pods, and of several that with the lower id first. Writes of a
 running pod carry (pod, attempt) and are refused with PodLostError once another attempt or an end has come in between.
 Leases count in database time.
+
+A slot that goes on hands in a pod's result and the last points of its curve, and claims the next pod, all in one
+transaction: one wait for the disk, one message to the viewers. A claim waits for no lock. When the next pod is of
+another tournament, that one's viewers are told afterwards: it would be locked after pods.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -17,8 +20,8 @@ from django.db.models.functions import Now
 
 from podracer_core.progress import Directive, PodResult, Progress
 from podracer_core.tournament import modes
-from webapp.tournaments import board, claims, clock, dispatch, endings, events, lineage, population, retention, rows
-from webapp.tournaments.claims import Report
+from webapp.tournaments import board, claims, dispatch, endings, events, lineage, population, progress, retention, rows
+from webapp.tournaments.claims import Claim, Report, Taker
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import PodLostError
 from webapp.tournaments.models import Agent, Pod, Tournament, Worker
@@ -30,22 +33,6 @@ RING_AGAIN = timedelta(seconds=2)
 """A pod that waits longer, while slots are free, is rung for again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A pod that a slot has claimed, and what it needs to run it. Files are storage names, "" where there is none.
-
-    inherit_files: of the agents whose weights it starts with; it says which is lost by the position here
-    """
-
-    pod_id: int
-    attempt: int
-    tournament_id: int
-    agent_id: int
-    plan: dict[str, Any]
-    resume_file: str
-    inherit_files: tuple[str, ...]
-
-
 # A tournament's row
 
 
@@ -54,27 +41,33 @@ class Claim:
 _LOCK = rows.Query(
     """
     SELECT {tournament}, clock_timestamp() FROM tournaments_tournament tournament
-    WHERE tournament.id = coalesce(%s::bigint, (SELECT tournament_id FROM tournaments_pod WHERE id = %s))
-    FOR NO KEY UPDATE
+    WHERE tournament.id = %s FOR NO KEY UPDATE
     """,
     tournament=Tournament,
 )
 
 
 @contextmanager
-def changing(tournament_id: int | None = None, *, of_pod: int | None = None) -> Iterator[Tournament | None]:
+def changing(tournament_id: int) -> Iterator[Tournament | None]:
     """A transaction that locks a tournament's row and at its end writes what was changed of it. None: it is gone."""
-    with transaction.atomic():
-        found = _LOCK.first(tournament_id, of_pod)
+    with transaction.atomic(), rows.together():
+        found = _LOCK.first(tournament_id)
         if found is None:
             yield None
             return
         tournament, tournament.now = found
-        message, before = events.gather(tournament), _live(tournament)
-        yield tournament
-        tournament.revision += bool(message.changes)
-        if _live(tournament) != before:
-            rows.update(tournament, *Tournament.LIVE)
+        with _writing(tournament):
+            yield tournament
+
+
+@contextmanager
+def _writing(tournament: Tournament) -> Iterator[None]:
+    """At its end writes what was changed of a locked tournament, its revision too if anything was published."""
+    message, before = events.gather(tournament), _live(tournament)
+    yield
+    tournament.revision += bool(message.changes)
+    if _live(tournament) != before:
+        rows.update(tournament, *Tournament.LIVE)
 
 
 @contextmanager
@@ -121,14 +114,14 @@ def fill(tournament: Tournament, served: int = 0) -> int:
     if room <= 0:
         return 0
     taken, created = tournament.env_steps_spent + promised, 0
-    past, device_kind = population.past_of(tournament), _device_kind(spec.pool.device, cuda)
+    (past, read), device_kind = population.past_of(tournament), _device_kind(spec.pool.device, cuda)
     for position in range(room):
         left = modes.env_steps_left(spec, room - position, taken)
         if left == 0:
             break
         place = modes.Place(position, room, left)
         offspring = modes.next_agent(spec, past, tournament.agents_created, place)
-        agent = population.agent_create(tournament, offspring)
+        agent = population.agent_create(tournament, offspring, read)
         wanted = population.env_steps_wanted(tournament, agent, offspring.rounds)
         budget = min((steps for steps in (left, wanted) if steps is not None), default=None)
         pod = Pod(agent=agent, tournament=tournament, device_kind=device_kind, env_steps_budget=budget)
@@ -153,41 +146,18 @@ def _device_kind(device: str, cuda: bool) -> str:
 
 def pod_claim(*, worker: str, slot: int, device_kind: str) -> Claim | None:
     """Claim a queued pod of `device_kind`, or None when there is none, or the worker is drained."""
-    pod = claims.next_pod(worker=worker, slot=slot, device_kind=device_kind, lease=LEASE)
+    pod = claims.next_pod(Taker(worker, slot, device_kind), lease=LEASE)
     if pod is None:
         return None
     # Not together with the claim: raising the revision locks the tournament, which goes before a pod.
     events.publish(pod.tournament_id, "pod", pod.pk)
-    parents = lineage.parents_of(pod.agent)
-    # A pod that goes on from its own state needs its parents no more.
-    donors = [] if pod.state_file else lineage.donors(pod.agent, parents)
-    return Claim(
-        pod_id=pod.pk,
-        attempt=pod.attempt,
-        tournament_id=pod.tournament_id,
-        agent_id=pod.agent_id,
-        plan=_plan(pod, parents),
-        resume_file=pod.state_file,
-        inherit_files=tuple(donor.state_file for donor in donors),
-    )
+    return claims.claim_of(pod, told=True)
 
 
-def _plan(pod: Pod, parents: list[Agent]) -> dict[str, Any]:
-    """The pod's plan but for what depends on the machine: device, threads, paths."""
-    agent, tournament = pod.agent, pod.tournament
-    spec = tournament.parsed_spec
-    return {
-        **population.plan_of(agent, parents),
-        "env_id": spec.env_id,
-        "env_steps": pod.env_steps_budget,
-        # A schedule is as long as what it repeats.
-        "seconds": None if agent.schedule else spec.round.seconds,
-        "eval_episodes": spec.leaderboard.eval_episodes,
-        "score": spec.leaderboard.score,
-        "target_score": spec.stop.score,
-        "reevaluate": spec.leaderboard.reevaluate,
-        "bar": board.bar_of(tournament, agent),
-    }
+def claim_tell(claim: Claim) -> None:
+    """Tell the viewers of a claim, unless they were."""
+    if not claim.told:
+        events.publish(claim.tournament_id, "pod", claim.pod_id)
 
 
 def pod_renew(*, pod_id: int, attempt: int) -> Directive:
@@ -205,49 +175,13 @@ def pod_renew(*, pod_id: int, attempt: int) -> Directive:
 
 def pods_progress(reports: Iterable[Report]) -> set[tuple[int, int]]:
     """Store points of running pods' curves and tell the viewers. Returns id and attempt of the pods that are lost."""
-    sane = [
-        replace(report, points=sorted(map(_finite, report.points), key=lambda point: point.env_steps))
-        for report in reports
-    ]
-    by_pod = {(report.pod_id, report.attempt): report.points for report in sane}
-    told: dict[int, list[tuple[int, dict[str, Any]]]] = {}
-    lost = set(by_pod)
-    for pod_id, attempt, tournament_id, agent_id in claims.report(sane, lease=LEASE):
-        lost.discard((pod_id, attempt))
-        message = _curve_message(pod_id, agent_id, attempt, by_pod[pod_id, attempt])
-        told.setdefault(tournament_id, []).append((agent_id, message))
-    for tournament_id, messages in told.items():
-        # Not together with the report: raising the revision locks the tournament, which goes before its pods.
-        with transaction.atomic():
-            for agent_id, message in messages:
-                events.publish(tournament_id, "curve", agent_id, message)
-    return lost
-
-
-def _finite(point: Progress) -> Progress:
-    """The point without NaN and infinities, as a diverging agent reports them: JSON columns refuse them."""
-    return replace(
-        point,
-        env_steps_per_second=clock.finite(point.env_steps_per_second) or 0.0,
-        episodic_return=clock.finite(point.episodic_return),
-        losses={name: value for name, value in point.losses.items() if clock.finite(value) is not None},
-    )
-
-
-def _curve_message(pod_id: int, agent_id: int, attempt: int, points: Sequence[Progress]) -> dict[str, Any]:
-    """New points as columns, with the time at which the newest left its pod; seconds as exact as in a snapshot."""
-    names = sorted({name for point in points for name in point.losses})
-    return {
-        "agent": str(agent_id),
-        "pod": str(pod_id),
-        "attempt": attempt,
-        "sent_at": points[-1].sent_at,
-        "env_steps_per_second": points[-1].env_steps_per_second,
-        "env_steps": [point.env_steps for point in points],
-        "seconds": [round(point.seconds, 3) for point in points],
-        "episodic_return": [point.episodic_return for point in points],
-        **{name: [point.losses.get(name) for point in points] for name in names},
-    }
+    told: dict[tuple[int, int], list[tuple[int, Report]]] = {}
+    waiting = {(report.pod_id, report.attempt): progress.sane(report) for report in reports}
+    for pod_id, attempt, agent_id, tournament_id, revision in claims.report([*waiting.values()], lease=LEASE):
+        told.setdefault((tournament_id, revision), []).append((agent_id, waiting.pop((pod_id, attempt))))
+    for (tournament_id, revision), pods in told.items():
+        progress.tell(tournament_id, revision, pods)
+    return set(waiting)
 
 
 def pod_saved(
@@ -268,33 +202,71 @@ def pod_saved(
 # Ending
 
 
+_LOCK_OF = """
+    SELECT FROM tournaments_tournament WHERE id = (SELECT tournament_id FROM tournaments_pod WHERE id = %s)
+    FOR NO KEY UPDATE
+"""
+"""Goes before, so that what `_HELD` reads is what the last to change the tournament has left."""
+
 _HELD = rows.Query(
     """
-    SELECT {pod}, {agent} FROM tournaments_pod pod JOIN tournaments_agent agent ON agent.id = pod.agent_id
+    SELECT {pod}, {agent}, {tournament}, clock_timestamp(), {parents}, {entries}
+    FROM tournaments_pod pod
+    JOIN tournaments_agent agent ON agent.id = pod.agent_id
+    JOIN tournaments_tournament tournament ON tournament.id = pod.tournament_id
     WHERE pod.id = %s AND pod.attempt = %s AND pod.status = 'RUNNING' FOR UPDATE OF pod
     """,
     pod=Pod,
     agent=Agent,
+    tournament=Tournament,
+    parents=lineage.PARENTS,
+    entries=board.ENTRIES,
 )
 
 
-def pod_finish(*, pod_id: int, attempt: int, result: PodResult, files: StoredFiles) -> None:
+@contextmanager
+def _ending(pod_id: int, attempt: int) -> Iterator[tuple[Tournament, Pod]]:
+    """As `changing`, of a pod that has ended, which is locked after its tournament. Raises PodLostError."""
+    with transaction.atomic(), rows.together():
+        rows.execute(_LOCK_OF, [pod_id])
+        found = _HELD.first(pod_id, attempt)
+        if found is None:
+            raise PodLostError(f"pod {pod_id} is no longer run by attempt {attempt}")
+        pod, pod.agent, tournament, tournament.now, parents, entries = found
+        pod.agent.tournament = tournament
+        lineage.parents_found(pod.agent, parents)
+        board.entries_found(tournament, entries)
+        with _writing(tournament):
+            yield tournament, pod
+
+
+def pod_finish(
+    *,
+    pod_id: int,
+    attempt: int,
+    result: PodResult,
+    files: StoredFiles,
+    points: Sequence[Progress] = (),
+    taker: Taker | None = None,
+) -> Claim | None:
     """Take what a pod ended with, exactly once; rank its agent, end the tournament or fill the pool.
 
-    The files are in storage already. Raises PodLostError, and then nothing is written.
+    The files are in storage already. points: of its curve, not reported yet. taker: the slot, if it goes on; the pod
+    that it claims is returned. Raises PodLostError, and then nothing is written.
     """
-    with changing(of_pod=pod_id) as tournament:
-        held = _HELD.first(pod_id, attempt)
-        if tournament is None or held is None:
-            raise PodLostError(f"pod {pod_id} is no longer run by attempt {attempt}")
-        pod, pod.agent = held
-        pod.agent.tournament = tournament
+    with _ending(pod_id, attempt) as (tournament, pod):
+        progress.last_words(pod, points)
         endings.pod_end(tournament, pod, result, files)
         endings.end_if_done(tournament)
-        # The slot that hands in this result claims the next pod itself, with no ring.
-        fill(tournament, served=1)
+        fill(tournament, served=1 if taker else 0)
         retention.states_release(tournament)
         events.publish(tournament.pk, "status")
+        following = claims.next_pod(taker, lease=LEASE) if taker else None
+        told = following is not None and following.tournament_id == tournament.pk
+        if following and told:
+            events.publish(tournament.pk, "pod", following.pk)
+    # What a pod cannot be started for must not take back the result of the one before.
+    return claims.claim_of(following, told) if following else None
 
 
 # Sweeping

@@ -1,5 +1,7 @@
 """Agents as the decisions see them, and the rows that decisions become. Called with the tournament's row locked."""
 
+import json
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -22,10 +24,15 @@ def entry_of(agent: Agent) -> Entry:
     )
 
 
-def parent_of(agent: Agent, tournament: Tournament) -> Parent:
+Read = dict[int, Callable[[], Agent]]
+"""By their index, how to get at the agents that may become parents: few of them do."""
+
+
+def _parent_of(agent: Agent, tournament: Tournament, read: Read) -> Parent:
     """The agent as the generator sees it, which asks for no returns."""
     assert agent.score is not None
     agent.tournament = tournament
+    read[agent.index] = lambda: agent
     return Parent(
         Entry(agent.index, agent.score, agent.founder_index),
         agent.algorithm,
@@ -37,26 +44,47 @@ def parent_of(agent: Agent, tournament: Tournament) -> Parent:
     )
 
 
-_LEADERBOARD = rows.Query(
-    """
-    SELECT {agent}
+_LEADERBOARD = f"""
+    SELECT {", ".join(f"agent.{name}" for name in Agent.PARENT)}
     FROM tournaments_leaderboardentry entry JOIN tournaments_agent agent ON agent.id = entry.agent_id
     WHERE entry.tournament_id = %s AND agent.state_file <> '' AND agent.score IS NOT NULL
-    """,
-    agent=(Agent, Agent.PARENT),
-)
+"""  # noqa: S608 - no values
 
 
-def past_of(tournament: Tournament, before: int | None = None) -> Past:
-    """What the modes may look at.
+def _ranked_parent(row: tuple[Any, ...], tournament: Tournament, read: Read) -> Parent:
+    """As `_parent_of`, of a row of the leaderboard; it becomes an agent only once that is asked for."""
+    found = dict(zip(Agent.PARENT, row, strict=True))
+    found["hyperparameters"] = json.loads(found["hyperparameters"])
+
+    def agent() -> Agent:
+        made: Agent = rows.made(Agent, Agent.PARENT, [*found.values()])
+        made.tournament = tournament
+        return made
+
+    read[found["index"]] = agent
+    return Parent(
+        Entry(found["index"], found["score"], found["founder_index"]),
+        found["algorithm"],
+        found["hyperparameters"],
+        found["num_envs"] or agent().envs,
+        found["base_env_steps"] + found["env_steps"],
+        found["stage"],
+        found["team"],
+    )
+
+
+def past_of(tournament: Tournament, before: int | None = None) -> tuple[Past, Read]:
+    """What the modes may look at, and what was read of it so far.
 
     The leaderboard and the latest generation are read once, so that agents which are made together have them in
     common. before: the stage whose agents are made anew, so that the latest generation is the one before it
     """
 
+    read: Read = {}
+
     @cache
     def leaderboard() -> list[Parent]:
-        return [parent_of(agent, tournament) for (agent,) in _LEADERBOARD.all(tournament.pk)]
+        return [_ranked_parent(row, tournament, read) for row in rows.fetch_all(_LEADERBOARD, [tournament.pk])]
 
     @cache
     def generation() -> tuple[list[list[Parent]], int]:
@@ -67,23 +95,22 @@ def past_of(tournament: Tournament, before: int | None = None) -> Past:
             stage = before - 1
         inheritable = tournament.agents.exclude(state_file="").filter(promotable=False)
         donors = inheritable.filter(score__isnull=False, stage=stage).defer("returns")
-        return ranked_teams([parent_of(agent, tournament) for agent in donors]), stage
+        return ranked_teams([_parent_of(agent, tournament, read) for agent in donors]), stage
 
     def rungs() -> list[Rung]:
         return [
-            Rung(rung.scored, parent_of(best, tournament) if best.pk else None, rung.cut_score)
+            Rung(rung.scored, _parent_of(best, tournament, read) if best.pk else None, rung.cut_score)
             for rung, best in halving.rungs_of(tournament)
         ]
 
-    return Past(leaderboard, generation, rungs)
+    return Past(leaderboard, generation, rungs), read
 
 
-def agent_create(tournament: Tournament, offspring: Offspring) -> Agent:
-    """The tournament's next agent, with all that descends on it."""
-    index = tournament.agents_created
-    agent = Agent(tournament=tournament, index=index, name=agent_name(str(tournament.pk), index, _NamesOf(tournament)))
-    parents = _descend(agent, offspring)
-    rows.insert(agent)
+def agent_create(tournament: Tournament, offspring: Offspring, read: Read) -> Agent:
+    """The tournament's next agent, with all that descends on it. read: its parents among others"""
+    agent = Agent(tournament=tournament, index=tournament.agents_created)
+    parents = _descend(agent, offspring, read)
+    _insert_named(agent)
     if parents:
         rows.execute(_LINK, [agent.pk, [parent.pk for parent in parents]])
     tournament.agents_created += 1
@@ -94,45 +121,33 @@ _LINK = """
     INSERT INTO tournaments_agent_parents (from_agent_id, to_agent_id) SELECT %s::bigint, * FROM unnest(%s::bigint[])
 """
 
-_BY_INDEX = rows.Query(
-    """
-    SELECT {agent} FROM tournaments_agent agent
-    WHERE agent.tournament_id = %s AND agent.kind = 'agent' AND agent.index = ANY(%s)
-    """,
-    agent=(Agent, Agent.PARENT),
-)
+
+def _insert_named(agent: Agent) -> None:
+    """Write a new agent under the first of its names that no other has."""
+    taken: set[str] = set()
+    while agent._state.adding:
+        agent.name = agent_name(str(agent.tournament_id), agent.index, taken)
+        taken.add(agent.name)
+        rows.insert(agent, unless_taken=("tournament", "name"))
 
 
-def _descend(agent: Agent, offspring: Offspring) -> list[Agent]:
+def _descend(agent: Agent, offspring: Offspring, read: Read) -> list[Agent]:
     """Make `agent`, which is saved afterwards, what `offspring` says. Returns its parents."""
-    indices = list(offspring.parents)
-    found = {parent.index: parent for (parent,) in _BY_INDEX.all(agent.tournament_id, indices)} if indices else {}
-    parents = [found[index] for index in indices]
-    donor = found[offspring.inherits[0]] if offspring.inherits else None
+    parents = {index: read[index]() for index in offspring.parents}
+    donor = parents[offspring.inherits[0]] if offspring.inherits else None
     agent.algorithm, agent.hyperparameters = offspring.algorithm, offspring.hyperparameters
     agent.num_envs, agent.seed = offspring.num_envs, offspring.seed
     agent.strategy, agent.origin = offspring.strategy, offspring.origin
     agent.changes = dict(offspring.changes)
     agent.stage, agent.team = offspring.stage, offspring.team
-    agent.schedule = lineage.schedule_of(parents[0]) if offspring.strategy == "rerun" else []
+    agent.schedule = lineage.schedule_of(parents[offspring.parents[0]]) if offspring.strategy == "rerun" else []
     agent.inherits_from = donor
     agent.founder_index = donor.founder_index if donor else agent.index
     agent.depth = donor.depth + 1 if donor else 0
     agent.base_env_steps = donor.base_env_steps + donor.env_steps if donor else 0
     if donor and donor.promotable:
         halving.promoted(donor)
-    return parents
-
-
-class _NamesOf:
-    """The names that a tournament's agents have."""
-
-    def __init__(self, tournament: Tournament) -> None:
-        self._tournament_id = tournament.pk
-
-    def __contains__(self, name: object) -> bool:
-        query = "SELECT 1 FROM tournaments_agent WHERE tournament_id = %s AND name = %s"
-        return rows.fetch_one(query, [self._tournament_id, name]) is not None
+    return [*parents.values()]
 
 
 def env_steps_wanted(tournament: Tournament, agent: Agent, rounds: int) -> int | None:
@@ -154,10 +169,12 @@ def begin_anew(tournament: Tournament, pod: Pod, donor: Agent, reason: str) -> N
     storage.delete_on_commit(lost)
     left = pod.env_steps_budget
     place = Place(agent.team * tournament.parsed_spec.generator.pods_per_agent, tournament.pool_size, left)
-    offspring = next_agent(tournament.parsed_spec, past_of(tournament, agent.stage), agent.index, place)
-    parents = _descend(agent, offspring)
+    past, read = past_of(tournament, agent.stage)
+    offspring = next_agent(tournament.parsed_spec, past, agent.index, place)
+    parents = _descend(agent, offspring, read)
     agent.save()
     agent.parents.set(parents)
+    agent.known_parents = None
     wanted = env_steps_wanted(tournament, agent, offspring.rounds)
     pod.env_steps_budget = min((steps for steps in (left, wanted) if steps is not None), default=None)
     text = sentences.began_anew(agent.name, donor.name, reason, told_descent(agent))

@@ -7,13 +7,14 @@ _RELEASE = """
     UPDATE tournaments_agent SET state_file = ''
     FROM (
         SELECT agent.id, agent.state_file
-        FROM tournaments_tournament tournament JOIN tournaments_agent agent ON agent.tournament_id = tournament.id
-        WHERE tournament.id = %s AND agent.state_file <> '' AND NOT agent.promotable AND agent.scored_at IS NOT NULL
+        FROM tournaments_agent agent
+        WHERE agent.tournament_id = %s AND agent.state_file <> '' AND NOT agent.promotable
+            AND agent.scored_at IS NOT NULL
             AND NOT EXISTS (SELECT FROM tournaments_leaderboardentry entry WHERE entry.agent_id = agent.id)
             AND agent.id NOT IN (
                 SELECT link.to_agent_id
                 FROM tournaments_pod pod JOIN tournaments_agent_parents link ON link.from_agent_id = pod.agent_id
-                WHERE pod.tournament_id = tournament.id AND pod.status IN ('QUEUED', 'RUNNING')
+                WHERE pod.tournament_id = %s AND pod.status IN ('QUEUED', 'RUNNING')
             )
             AND {unwanted}
     ) released
@@ -23,7 +24,9 @@ _RELEASE = """
 """Scored, off the leaderboard, not to be promoted, in use by no pod, and of no interest to the tournament's mode."""
 
 _UNWANTED = {
-    "generational": "agent.stage <> (SELECT max(stage) FROM tournaments_agent WHERE tournament_id = tournament.id)",
+    "generational": """agent.stage <> (
+        SELECT max(latest.stage) FROM tournaments_agent latest WHERE latest.tournament_id = agent.tournament_id
+    )""",
 }
 
 
@@ -34,7 +37,7 @@ def states_release(tournament: Tournament) -> int:
     under: none that names a state can appear before this commits, and files go after.
     """
     query = _RELEASE.format(unwanted=_UNWANTED.get(tournament.parsed_spec.generator.mode, "true"))
-    released = rows.fetch_all(query, [tournament.pk])
+    released = rows.fetch_all(query, [tournament.pk, tournament.pk])
     for (name,) in released:
         storage.delete_on_commit(name)
     return len(released)

@@ -3,10 +3,11 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -85,15 +86,23 @@ def looked_at() -> Iterator[Spent]:
         if not sql.startswith(("PREPARE", "SAVEPOINT", "RELEASE")):
             with context["connection"].connection.cursor() as cursor:
                 cursor.execute("SAVEPOINT explained")
-                cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
-                found = cursor.fetchone()[0]
+                for one, its_params in separately(sql, params):
+                    cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {one}", its_params)
+                    found = cursor.fetchone()[0]
+                    plan = json.loads(found) if isinstance(found, str) else found
+                    spent.append((scanned(plan[0]["Plan"]), one))
                 cursor.execute("ROLLBACK TO SAVEPOINT explained")
-            plan = json.loads(found) if isinstance(found, str) else found
-            spent.append((scanned(plan[0]["Plan"]), sql))
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(explain):
         yield spent
+
+
+def separately(sql: str, params: Any) -> Iterator[tuple[str, Any]]:
+    """Statements that are sent together, see rows.together."""
+    left = iter(params or ())
+    for one in sql.split("; ") if sql.startswith("EXECUTE") else [sql]:
+        yield one, [*islice(left, one.count("%s"))]
 
 
 def scanned(node: dict[str, Any]) -> int:
@@ -202,6 +211,77 @@ def test_a_tournament_counts_what_its_pods_add_up_to(outcomes: list[str]) -> Non
         tournament.refresh_from_db()
         assert counted(tournament) == {name: getattr(tournament, name) for name in counted(tournament)}
         transaction.set_rollback(True)
+
+
+class Sent:
+    """In place of Django's execution: keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+
+    def __call__(self, execute: Callable[..., Any], sql: str, *arguments: Any) -> Any:
+        self.statements.append(sql)
+        return execute(sql, *arguments)
+
+
+NAME = "UPDATE tournaments_tournament SET name = %s WHERE id = %s"
+
+
+def name_of(tournament: Tournament) -> str:
+    """As Django reads it."""
+    return Tournament.objects.get(pk=tournament.pk).name
+
+
+def break_within(tournament: Tournament) -> None:
+    with transaction.atomic():
+        rows.execute(NAME, ["within", tournament.pk])
+        rows.execute("UPDATE tournaments_tournament SET pool_size = %s WHERE id = %s", [0, tournament.pk])
+
+
+def interrupted(tournament: Tournament) -> None:
+    with transaction.atomic(), rows.together():
+        rows.execute(NAME, ["otherwise", tournament.pk])
+        raise ValueError("no")
+
+
+def refused(tournament: Tournament) -> None:
+    with transaction.atomic(), rows.together():
+        rows.execute(NAME, ["otherwise", tournament.pk])
+        rows.execute("UPDATE tournaments_tournament SET pool_size = %s WHERE id = %s", [0, tournament.pk])
+
+
+def test_statements_that_answer_nothing_go_with_the_next_that_does_and_in_order() -> None:
+    tournament, sent = making.tournament(start=False), Sent()
+    with connection.execute_wrapper(sent), transaction.atomic(), rows.together():
+        rows.execute(NAME, ["one", tournament.pk])
+        assert rows.fetch_one("SELECT name FROM tournaments_tournament WHERE id = %s", [tournament.pk]) == ("one",)
+        rows.execute(NAME, ["two", tournament.pk])
+        assert name_of(tournament) == "two"
+        rows.execute(NAME, ["three", tournament.pk])
+        rows.execute(NAME, ["four", tournament.pk])
+    assert name_of(tournament) == "four"
+    assert [sql.count("EXECUTE") for sql in sent.statements if sql.startswith("EXECUTE")] == [2, 1, 2]
+
+
+def test_a_savepoint_that_is_rolled_back_takes_back_its_own_statements_alone() -> None:
+    tournament = making.tournament(start=False)
+    with transaction.atomic(), rows.together():
+        rows.execute(NAME, ["before", tournament.pk])
+        with pytest.raises(IntegrityError):
+            break_within(tournament)
+        assert name_of(tournament) == "before"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_waits_is_forgotten_with_its_transaction() -> None:
+    tournament = making.tournament(name="as it was", start=False)
+    with pytest.raises(ValueError, match="no"):
+        interrupted(tournament)
+    with pytest.raises(IntegrityError):
+        refused(tournament)
+    rows.execute("UPDATE tournaments_tournament SET reason = %s WHERE id = %s", ["later", tournament.pk])
+    tournament.refresh_from_db()
+    assert (tournament.name, tournament.reason) == ("as it was", "later")
 
 
 @pytest.mark.django_db(transaction=True)

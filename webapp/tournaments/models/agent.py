@@ -90,6 +90,9 @@ class Agent(models.Model):
     )
     """What is read of one that may become a parent."""
 
+    known_parents: "list[Agent] | None" = None
+    """Where they were read with it, see lineage.py."""
+
     objects = AgentManager()
     every = models.Manager["Agent"]()
 

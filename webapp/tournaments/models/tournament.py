@@ -1,6 +1,7 @@
 """What a tournament is, and what is counted of it."""
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 
@@ -10,6 +11,7 @@ from django.db.models import Q
 from django.utils.functional import cached_property
 
 from podracer_core.spec import TournamentSpec
+from podracer_core.tournament.leaderboard import Entry
 from webapp.accounts.models import Project
 
 
@@ -23,7 +25,8 @@ class Tournament(models.Model):
     """One experiment. `revision` counts its changes, so that a viewer knows when it has missed one.
 
     What the stop rules look at is counted here as pods end, so that a decision costs the same however many there were.
-    now: the database's time when the row was locked, see `orchestrator.changing`
+    now: the database's time when the row was locked, see `orchestrator.changing`; entries: its leaderboard, where that
+    was read with the row, see board.py
     """
 
     class Status(models.TextChoices):
@@ -96,6 +99,7 @@ class Tournament(models.Model):
     """What changes while its row is locked."""
 
     now: datetime
+    entries: Sequence[Entry]
 
     class Meta:
         constraints = (
