@@ -15,7 +15,7 @@ from podracer_core.errors import DonorError, PodProcessLostError, PodracerError
 from podracer_core.pod_process import PodProcess
 from podracer_core.progress import Directive, Log, Outcome, PodResult, Progress, Saved
 from podracer_core.spec import PodPlan
-from webapp.tournaments import endings, orchestrator, storage
+from webapp.tournaments import agent_selectors, endings, orchestrator, storage
 from webapp.tournaments.claims import Claim, Taker
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import PodLostError
@@ -270,13 +270,18 @@ class PodRun:
                 )
             )
         except (PodLostError, DataError):
-            for name in {files.checkpoint_file, files.state_file} - {self.saved_file}:
-                storage.delete(name)
+            self._drop(files)
             raise
         still_needed = result.outcome is Outcome.FAILED and result.retryable
         if self.saved_file and self.saved_file != files.state_file and files.state_file and not still_needed:
             storage.delete(self.saved_file)
         return following
+
+    def _drop(self, files: StoredFiles) -> None:
+        """Remove what was not taken. It was if only the database's answer was lost, and the second time refused."""
+        kept = persistently(lambda: agent_selectors.files_of(self.claim.agent_id)) | {self.saved_file}
+        for name in {files.checkpoint_file, files.state_file} - kept:
+            storage.delete(name)
 
     def _failed(self, reason: str, retryable: bool, lost_donor: int | None = None) -> PodResult:
         return PodResult(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from django.core.files.storage import default_storage
-from django.db import DataError
+from django.db import DataError, OperationalError
 from django.db.models.functions import Now
 
 from podracer_core import load_agent
@@ -287,6 +287,25 @@ def test_a_pod_that_fails_under_way_leaves_nothing_to_the_next(
     for agent in tournament.agents.all():
         trained = load_agent(Path(default_storage.path(agent.checkpoint_file)))
         assert trained.metadata["lineage"]["agent"] == agent.name
+
+
+def test_a_result_that_was_taken_keeps_its_files_though_the_database_s_answer_was_lost(
+    slot: Slot, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, lost = orchestrator.pod_finish, iter([OperationalError("server closed the connection unexpectedly")])
+
+    def finish(**result: Any) -> Any:
+        answer = taken(**result)
+        for error in lost:
+            raise error
+        return answer
+
+    monkeypatch.setattr(orchestrator, "pod_finish", finish)
+    start(round=SHORT)
+    slot.work()
+    agent = only_pod().agent
+    assert load_agent(Path(default_storage.path(agent.checkpoint_file))).act([0.0, 0.0, 0.0, 0.0]) in (0, 1)
+    assert storage.exists(agent.state_file)
 
 
 def test_a_full_disk_fails_the_pod_and_not_the_worker(

@@ -9,6 +9,12 @@ from webapp.tournaments.selectors import Item
 LOG_LINES = 500
 
 
+def files_of(agent_id: int) -> set[str]:
+    """The storage names of all files of an agent that the database speaks of."""
+    names = ("checkpoint_file", "state_file", "pod__state_file")
+    return {name for row in Agent.objects.filter(pk=agent_id).values_list(*names) for name in row if name}
+
+
 def agent_get(agent_id: int) -> Item:
     """One agent with its ancestry, the eldest first, and its pod's log, or an ensemble with its members.
 
