@@ -260,6 +260,21 @@ LOCOMOTION: dict[str, Hyperparameters] = {
     "redq": {"learning_starts": 5_000} | DEFAULTS["redq"],
 }
 
+# It falls on its back while it tries large actions, and learns to slide there: it begins with small ones.
+HALF_CHEETAH = LOCOMOTION | {
+    "ppo": LOCOMOTION["ppo"]
+    | {
+        "learning_rate": 1e-4,
+        "num_steps": 64,
+        "num_minibatches": 16,
+        "gamma": 0.98,
+        "gae_lambda": 0.92,
+        "clip_coef": 0.1,
+        "log_std_init": -2.0,
+        "hidden_size": 128,
+    }
+}
+
 _ATARI_DEFAULTS: dict[str, Hyperparameters] = {
     "ppo": {
         "learning_rate": 2.5e-4,
