@@ -1,6 +1,7 @@
 """Tournaments and agents beside each other, as the API and the page of comparisons show them.
 
-A group is a tournament's leaderboard, its champion alone, or one agent. Scores are compared within an environment.
+A group is a tournament's leaderboard, its champion alone, one agent, or an ensemble of agents. Scores are compared
+within an environment.
 """
 
 from collections.abc import Iterable, Sequence
@@ -55,7 +56,7 @@ def groups_find(
         raise SpecError([("t", f"at most {MOST_GROUPS} tournaments and agents are compared at once, got {count}")])
     seen = Tournament.objects.filter(visible)
     tournaments = seen.in_bulk(tournament_ids)
-    agents = Agent.objects.filter(tournament__in=seen).select_related("tournament").in_bulk(agent_ids)
+    agents = Agent.every.filter(tournament__in=seen).select_related("tournament").in_bulk(agent_ids)
     for missing in (number for number in tournament_ids if number not in tournaments):
         raise Tournament.DoesNotExist(f"There is no tournament {missing}.")
     for missing in (number for number in agent_ids if number not in agents):
@@ -121,6 +122,7 @@ def _shown(group: Group, label: str, color: int) -> Item:
         "env_id": group.tournament.env_id,
         "tournament": str(group.tournament.pk),
         "agent": str(group.agent.pk) if group.agent else None,
+        "kind": group.agent.kind if group.agent else "tournament",
         "status": group.tournament.status,
         "agents": len(group.agents),
         "episodes": sum(map(len, group.returns)),

@@ -8,7 +8,9 @@ class _Answer(BaseModel):
 
 
 class GroupOut(_Answer):
-    """A tournament, or one agent of one; agents and episodes: that its scores are made of."""
+    """A tournament, or one agent or ensemble of one, which `kind` tells; agents and episodes: that its scores are made
+    of.
+    """
 
     key: str
     label: str
@@ -16,6 +18,7 @@ class GroupOut(_Answer):
     env_id: str
     tournament: str
     agent: str | None
+    kind: str
     status: str
     agents: int
     episodes: int

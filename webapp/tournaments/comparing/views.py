@@ -109,6 +109,7 @@ def _environment(part: Item, shown: Mapping[str, Item]) -> Item:
     return {
         **part,
         "groups": [shown[key] for key in part["groups"]],
+        "trained": any(shown[key]["kind"] != Agent.Kind.ENSEMBLE for key in part["groups"]),
         "has_curves": any(curve["x"] for curve in part["curves"].values()),
         "times": [
             {**row, "group": shown[row["group"]], "share": 100 * row["seconds"] / slowest if row["seconds"] else 0}
