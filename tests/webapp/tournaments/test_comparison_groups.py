@@ -1,5 +1,6 @@
 """What stands beside what in a comparison: ensembles, repetitions of one specification, agents alone."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,7 +9,11 @@ from django.test import Client
 
 from tests.webapp.tournaments import making
 from tests.webapp.tournaments import test_ensembles as ensemble_making
-from tests.webapp.tournaments.test_comparison import compared
+from tests.webapp.tournaments.test_api import refused
+from tests.webapp.tournaments.test_comparison import compared, played
+from webapp.tournaments.comparing import groups
+from webapp.tournaments.models import Agent, Event, Tournament
+from webapp.tournaments.orchestrator import Claim
 
 pytestmark = pytest.mark.django_db
 
@@ -44,3 +49,108 @@ def test_an_ensemble_is_compared_by_its_episodes_and_has_no_curve(api: Client, b
     assert part["profiles"]["groups"][key]["share"][0] == 1.0
     assert part["curves"][key]["x"] == []
     assert "Ensembles have no curve" in page_of(browser, f"a={ensemble.pk}")
+
+
+def at(tournament: Tournament, claims: list[Claim], *seconds: float) -> None:
+    """Has its agents scored so long after its start, without pauses."""
+    start = tournament.started_at
+    assert start is not None
+    Event.objects.filter(tournament=tournament).delete()
+    for claimed, after in zip(claims, seconds, strict=True):
+        Agent.objects.filter(pk=claimed.agent_id).update(scored_at=start + timedelta(seconds=after))
+
+
+def repetitions(*scores: float, **spec: Any) -> list[Tournament]:
+    """Tournaments of one agent each that differ in name and seed. Each took 10 s longer than the one before."""
+    found = []
+    for number, score in enumerate(scores, start=1):
+        tournament, claims = played(f"sprint seed {number}", score, seed=number, **spec)
+        at(tournament, claims, 10.0 * number)
+        found.append(tournament)
+    return found
+
+
+def asked(tournaments: list[Tournament]) -> str:
+    return "&".join(f"t={tournament.pk}" for tournament in tournaments)
+
+
+def test_tournaments_of_equal_specification_are_one_group_where_that_is_asked(api: Client) -> None:
+    runs = repetitions(100.0, 110.0, 120.0)
+    longer, _ = played("longer", 100.0, stop={"pods": 7})
+    query = asked([*runs, longer])
+    assert len(compared(api, query)["groups"]) == 4
+    group, alone = compared(api, f"{query}&group=spec")["groups"]
+    assert (group["label"], group["agents"], group["episodes"]) == ("sprint seed × 3", 3, 12)
+    assert [(member["id"], member["seed"]) for member in group["tournaments"]] == [
+        (str(run.pk), number) for number, run in enumerate(runs, start=1)
+    ]
+    assert alone["label"] == "longer", "another budget is no repetition"
+    rows = {row["name"]: row["values"] for row in compared(api, f"{query}&group=spec")["differences"]["rows"]}
+    assert rows == {"seed": ["1, 2, 3", "1"], "stop.pods": ["100", "7"]}
+
+
+def test_the_curve_of_repetitions_is_the_mean_of_their_means_with_a_band_over_them(api: Client) -> None:
+    runs = repetitions(100.0, 120.0)
+    more, _ = played("sprint seed 3", 140.0, 140.0, 140.0, seed=3)
+    part = environment(api, f"{asked([*runs, more])}&group=spec")
+    (curve,) = part["curves"].values()
+    assert curve["mean"][-1] == pytest.approx(120), "each tournament counts once, however many agents it has"
+    assert (curve["agents"][-1], curve["tournaments"][-1]) == (5, 3)
+    assert 100 <= curve["low"][-1] < 120 < curve["high"][-1] <= 140
+
+
+def test_scores_of_repetitions_are_as_sure_as_these_agree(api: Client) -> None:
+    runs = repetitions(100.0, 200.0, 300.0)
+    query = asked(runs)
+    (pooled,) = environment(api, f"{query}&group=spec")["scores"]
+    assert pooled["value"] == pytest.approx(200)
+    assert pooled["low"] < 150 < 250 < pooled["high"]
+    alone = environment(api, query)["scores"]
+    assert all(score["high"] - score["low"] < 3 for score in alone)
+
+
+def test_the_time_of_repetitions_is_a_median_where_more_than_half_have_one(api: Client) -> None:
+    runs = repetitions(130.0, 50.0, 120.0, stop={"pods": 9, "score": 110})
+    (row,) = environment(api, f"{asked(runs)}&group=spec")["times"]
+    assert (row["reached"], row["seconds"], row["earliest"], row["latest"]) == (True, 30.0, 10.0, 30.0)
+    assert (row["tournaments"], row["tournaments_reached"], row["env_steps"]) == (3, 2, 1000)
+    (row,) = environment(api, f"{asked(runs)}&group=spec&target=125")["times"]
+    assert (row["reached"], row["seconds"], row["tournaments_reached"], row["earliest"]) == (False, None, 1, 10.0)
+    assert row["best_score"] == 130.0
+
+
+def test_more_repetitions_are_compared_than_groups(
+    api: Client, browser: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(groups, "MOST_GROUPS", 2)
+    runs = repetitions(100.0, 110.0, 120.0)
+    assert "count as one where they are grouped" in refused(api.get(f"/api/compare?{asked(runs)}"))["t"]
+    assert len(compared(api, f"{asked(runs)}&group=spec")["groups"]) == 1
+    others = [played(f"other {pods}", 1.0, stop={"pods": pods})[0] for pods in (5, 6)]
+    assert "these are 3 groups" in refused(api.get(f"/api/compare?{asked([*runs, *others])}&group=spec"))["t"]
+    response = browser.get(f"/compare/?{asked(runs)}")
+    assert response.status_code == 422
+
+
+def test_the_page_offers_to_group_repetitions_and_keeps_it_in_its_address(browser: Client) -> None:
+    runs = repetitions(100.0, 120.0, stop={"pods": 9, "score": 110})
+    other, _ = played("other", 100.0)
+    assert "Repetitions as one" not in page_of(browser, asked([runs[0], other]))
+    apart = page_of(browser, asked([*runs, other]))
+    assert f'href="?{asked([*runs, other]).replace("&", "&amp;")}&amp;group=spec"' in apart
+    page = page_of(browser, f"{asked([*runs, other])}&group=spec")
+    assert "sprint seed × 2" in page
+    assert "1 of 2 tournaments reached it" in page
+    assert f'href="?t={other.pk}&amp;group=spec" aria-label="Remove sprint seed × 2"' in page
+    assert '<input type="hidden" name="group" value="spec">' in page
+
+
+def test_an_agent_alone_has_a_time_to_the_target_of_its_own(api: Client, browser: Client) -> None:
+    tournament, claims = played("race", 50.0, 120.0)
+    at(tournament, claims, 10, 25)
+    Agent.objects.filter(pk=claims[1].agent_id).update(base_env_steps=4_000)
+    query = f"a={claims[0].agent_id}&a={claims[1].agent_id}&target=110"
+    missed, reached = environment(api, query)["times"]
+    assert (missed["reached"], missed["best_score"]) == (False, 50.0)
+    assert (reached["seconds"], reached["env_steps"], reached["agent"]) == (25.0, 5000, str(claims[1].agent_id))
+    assert "scored 120 after 5,000 env steps" in page_of(browser, query)

@@ -15,6 +15,7 @@ from webapp.tournaments.clock import finite
 from webapp.tournaments.comparing import charts as comparison_charts
 from webapp.tournaments.comparing import comparison
 from webapp.tournaments.comparing.curves import Axis
+from webapp.tournaments.comparing.groups import MOST_GROUPS, Grouping, Of, groups_find, repeat_one_another
 from webapp.tournaments.models import Agent, Tournament
 
 OFFERED = 100
@@ -28,12 +29,13 @@ def compare(request: HttpRequest) -> HttpResponse:
     """`?t=1&t=2&a=7` beside each other; with nothing chosen, how to choose."""
     query = request.GET
     axis: Axis = "seconds" if query.get("x") == "seconds" else "steps"
-    of: comparison.Of = "champion" if query.get("of") == "champion" else "board"
+    of: Of = "champion" if query.get("of") == "champion" else "board"
+    grouping: Grouping = "spec" if query.get("group") == "spec" else "none"
     problem, status, groups = "", 200, []
     visible = access.visible(request_actor(request))
     try:
         tournaments, agents = _ids(query, "t", "tournament"), _ids(query, "a", "agent")
-        groups = comparison.groups_find(tournaments, agents, visible=visible, of=of)
+        groups = groups_find(tournaments, agents, visible=visible, of=of, grouping=grouping)
     except SpecError as error:
         problem, status = f"This cannot be compared: {error.errors[0][1]}.", 422
     except (Tournament.DoesNotExist, Agent.DoesNotExist) as error:
@@ -45,7 +47,11 @@ def compare(request: HttpRequest) -> HttpResponse:
         "problem": problem,
         "axis": axis,
         "of": of,
+        "grouping": grouping,
+        "groupable": grouping == "spec" or len(query.getlist("t")) > MOST_GROUPS or repeat_one_another(groups),
+        "grouped": any(len(group.tournaments) > 1 for group in groups),
         "target": query.get("target", ""),
+        "kept": [(name, value) for name, values in query.lists() for value in values if name in _KEPT],
         "groups": list(shown.values()),
         "environments": [_environment(part, shown) for part in compared["environments"]],
         "figures": _figures(compared["environments"], shown, axis),
@@ -56,7 +62,16 @@ def compare(request: HttpRequest) -> HttpResponse:
     return render(request, "compare/detail.html", context, status=status)
 
 
-_CHOICES = (("x", "steps"), ("x", "seconds"), ("of", "board"), ("of", "champion"))
+_CHOICES = (
+    ("x", "steps"),
+    ("x", "seconds"),
+    ("of", "board"),
+    ("of", "champion"),
+    ("group", "none"),
+    ("group", "spec"),
+)
+_KEPT = ("t", "a", "x", "of", "group")
+"""What an address says that a form goes on with."""
 
 
 def _ids(query: QueryDict, name: str, kind: str) -> list[int]:
@@ -83,7 +98,8 @@ def _with(query: QueryDict, name: str, value: str) -> str:
 
 def _without(query: QueryDict, group: Item) -> str:
     changed, name = query.copy(), group["key"][0]
-    changed.setlist(name, [text for text in query.getlist(name) if text != group["key"][1:]])
+    gone = {group["agent"]} if group["agent"] else {member["id"] for member in group["tournaments"]}
+    changed.setlist(name, [text for text in query.getlist(name) if str(int(text)) not in gone])
     return f"?{changed.urlencode()}"
 
 
@@ -91,7 +107,7 @@ def _offered(query: QueryDict, visible: Q) -> Item:
     page = selectors.tournament_list(visible=visible, limit=OFFERED)
     chosen = set(query.getlist("t"))
     offered = [{**item, "chosen": item["id"] in chosen} for item in page["items"]]
-    return {"offered": offered, "count": page["count"], "agents_chosen": query.getlist("a")}
+    return {"offered": offered, "count": page["count"]}
 
 
 def _figures(environments: Sequence[Item], shown: Mapping[str, Item], axis: str) -> list[Item]:
