@@ -135,7 +135,13 @@ def test_what_has_not_been_scored_is_there_without_scores(api: Client) -> None:
 
 
 def test_nothing_chosen_is_an_empty_comparison(api: Client) -> None:
-    assert compared(api, "") == {"groups": [], "environments": [], "differences": {"groups": [], "rows": []}}
+    nothing: dict[str, Any] = {"groups": [], "rows": []}
+    assert compared(api, "") == {
+        "groups": [],
+        "environments": [],
+        "differences": nothing,
+        "hyperparameters": nothing,
+    }
 
 
 def test_what_there_is_not_or_is_too_much_is_refused_by_name(api: Client) -> None:

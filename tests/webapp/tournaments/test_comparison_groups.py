@@ -153,4 +153,24 @@ def test_an_agent_alone_has_a_time_to_the_target_of_its_own(api: Client, browser
     missed, reached = environment(api, query)["times"]
     assert (missed["reached"], missed["best_score"]) == (False, 50.0)
     assert (reached["seconds"], reached["env_steps"], reached["agent"]) == (25.0, 5000, str(claims[1].agent_id))
-    assert "scored 120 after 5,000 env steps" in page_of(browser, query)
+    assert "scored 120 after 5 k env steps" in page_of(browser, query)
+
+
+def test_agents_alone_have_their_hyperparameters_side_by_side(api: Client, browser: Client) -> None:
+    space = {"learning_rate": {"choice": [0.001, 0.002]}, "gamma": {"fixed": 0.97}}
+    tournament, claims = played("race", 50.0, 120.0, algorithms=[{"name": "ppo", "search_space": space}])
+    one, two = (Agent.objects.get(pk=claimed.agent_id) for claimed in claims)
+    Agent.objects.filter(pk=two.pk).update(hyperparameters={**two.hyperparameters, "learning_rate": 0.003})
+    Agent.objects.filter(pk=one.pk).update(hyperparameters={**one.hyperparameters, "learning_rate": 0.001})
+    _, (dqn,) = played("other", 70.0, algorithms=[{"name": "dqn"}])
+    table = compared(api, f"t={tournament.pk}&a={one.pk}&a={two.pk}")["hyperparameters"]
+    assert table["groups"] == [f"a{one.pk}", f"a{two.pk}"]
+    rows = {row["name"]: row for row in table["rows"]}
+    assert rows["learning_rate"] == {"name": "learning_rate", "values": ["1.0e-3", "3.0e-3"], "differs": True}
+    assert rows["gamma"] == {"name": "gamma", "values": ["0.97", "0.97"], "differs": False}
+    assert table["rows"][0]["differs"]
+    table = compared(api, f"a={one.pk}&a={dqn.agent_id}")["hyperparameters"]
+    rows = {row["name"]: row["values"] for row in table["rows"]}
+    assert rows["algorithm"] == ["ppo", "dqn"]
+    assert rows["buffer_size"][0] is None
+    assert "learning_rate<span" in page_of(browser, f"a={one.pk}&a={two.pk}")

@@ -12,6 +12,7 @@ from podracer_core.tournament import comparison as statistics
 from podracer_core.tournament.comparison import Estimate, Sample
 from webapp.tournaments.comparing.curves import Axis, mean_curve
 from webapp.tournaments.comparing.groups import Group, labels, shown
+from webapp.tournaments.comparing.hyperparameter_table import hyperparameter_table
 from webapp.tournaments.comparing.spec_table import spec_table_of_groups
 from webapp.tournaments.comparing.times import time_to_target
 from webapp.tournaments.models import Agent
@@ -33,6 +34,14 @@ def compare(groups: Sequence[Group], *, axis: Axis = "steps", target: float | No
             "groups": [group.key for group in tournaments],
             "rows": spec_table_of_groups([[one.spec for one in group.tournaments] for group in tournaments]),
         },
+        "hyperparameters": _hyperparameters([group for group in groups if group.agent and not _is_ensemble(group)]),
+    }
+
+
+def _hyperparameters(groups: Sequence[Group]) -> Item:
+    return {
+        "groups": [group.key for group in groups],
+        "rows": hyperparameter_table([group.agent for group in groups if group.agent]),
     }
 
 

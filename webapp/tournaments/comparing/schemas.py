@@ -125,9 +125,25 @@ class Differences(_Answer):
     rows: list[DifferenceRow]
 
 
+class HyperparameterRow(_Answer):
+    """values: one for each of `groups`, in their order; null where the agent's algorithm has no such hyperparameter"""
+
+    name: str
+    values: list[str | None]
+    differs: bool
+
+
+class Hyperparameters(_Answer):
+    """Of agents that were chosen by themselves."""
+
+    groups: list[str]
+    rows: list[HyperparameterRow]
+
+
 class ComparisonOut(_Answer):
     """Groups of one environment are compared with each other; between environments scores mean nothing."""
 
     groups: list[GroupOut]
     environments: list[EnvironmentComparison]
     differences: Differences
+    hyperparameters: Hyperparameters

@@ -55,7 +55,8 @@ def compare(request: HttpRequest) -> HttpResponse:
         "groups": list(shown.values()),
         "environments": [_environment(part, shown) for part in compared["environments"]],
         "figures": _figures(compared["environments"], shown, axis),
-        "differences": {**compared["differences"], "groups": [shown[key] for key in compared["differences"]["groups"]]},
+        "differences": _table(compared["differences"], shown),
+        "hyperparameters": _table(compared["hyperparameters"], shown),
         "links": {value: _with(query, name, value) for name, value in _CHOICES},
         **_offered(query, visible),
     }
@@ -108,6 +109,10 @@ def _offered(query: QueryDict, visible: Q) -> Item:
     chosen = set(query.getlist("t"))
     offered = [{**item, "chosen": item["id"] in chosen} for item in page["items"]]
     return {"offered": offered, "count": page["count"]}
+
+
+def _table(table: Item, shown: Mapping[str, Item]) -> Item:
+    return {**table, "groups": [shown[key] for key in table["groups"]]}
 
 
 def _figures(environments: Sequence[Item], shown: Mapping[str, Item], axis: str) -> list[Item]:
