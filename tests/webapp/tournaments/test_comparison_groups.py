@@ -1,5 +1,9 @@
 """What stands beside what in a comparison: ensembles, repetitions of one specification, agents alone."""
 
+import csv
+import html
+import io
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -7,11 +11,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from tests.webapp import people
 from tests.webapp.tournaments import making
 from tests.webapp.tournaments import test_ensembles as ensemble_making
 from tests.webapp.tournaments.test_api import refused
 from tests.webapp.tournaments.test_comparison import compared, played
-from webapp.tournaments.comparing import groups
+from webapp.accounts.models import Role
+from webapp.tournaments.comparing import groups, views
 from webapp.tournaments.models import Agent, Event, Tournament
 from webapp.tournaments.orchestrator import Claim
 
@@ -174,3 +180,92 @@ def test_agents_alone_have_their_hyperparameters_side_by_side(api: Client, brows
     assert rows["algorithm"] == ["ppo", "dqn"]
     assert rows["buffer_size"][0] is None
     assert "learning_rate<span" in page_of(browser, f"a={one.pk}&a={two.pk}")
+
+
+def test_tournaments_to_compare_are_searched_among_all_that_are_seen(
+    browser: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "OFFERED", 1)
+    old, *_ = (making.tournament(name=name, start=False) for name in ("old sprint", "new sprint", "newest"))
+    hidden = making.tournament(name="hidden sprint", start=False, owner=people.person("other", role=Role.RUNNER))
+    page = page_of(browser, "q=old+cartpole")
+    assert "<b>old sprint</b>" in page
+    assert "<b>newest</b>" not in page
+    page = page_of(browser, f"q=sprint&t={old.pk}&only=options")
+    assert f'value="{old.pk}" checked' in page, "what is chosen stays whatever is looked for"
+    assert "<html" not in page
+    browser.force_login(people.person("viewer", role=Role.VIEWER))
+    assert f'value="{hidden.pk}"' not in page_of(browser, f"q=hidden&t={hidden.pk}&only=options")
+    assert "No tournament has nothing here in its name" in page_of(browser, "q=nothing+here&only=options")
+
+
+def table(api: Client, path: str) -> list[dict[str, str]]:
+    response = api.get(path)
+    assert response.status_code == 200
+    assert response["Content-Type"] == "text/csv; charset=utf-8"
+    return list(csv.DictReader(io.StringIO(b"".join(response.streaming_content).decode())))
+
+
+def test_each_part_of_a_comparison_is_a_table_with_an_empty_cell_for_what_is_not_known(api: Client) -> None:
+    strong, _ = played("=strong", 100.0, 120.0, stop={"pods": 9, "score": 110})
+    weak, _ = played("weak", 20.0, stop={"pods": 9, "score": 110})
+    query = asked([strong, weak])
+    part = environment(api, query)
+
+    def rows(name: str) -> list[dict[str, str]]:
+        return table(api, f"/api/compare?{query}&format=csv&part={name}")
+
+    curve = part["curves"][f"t{strong.pk}"]
+    own = [row for row in rows("curves") if row["key"] == f"t{strong.pk}"]
+    assert [float(row["mean"]) for row in own] == curve["mean"]
+    assert [int(row["agents"]) for row in own] == curve["agents"]
+    assert {row["group"] for row in own} == {"'=strong"}, "no name is taken for a formula"
+    assert {row["key"]: float(row["iqm"]) for row in rows("scores")} == {
+        score["group"]: score["value"] for score in part["scores"]
+    }
+    assert len(rows("profiles")) == 2 * len(part["profiles"]["thresholds"])
+    assert [(row["target"], row["seconds"] == "") for row in rows("times")] == [("110.0", False), ("110.0", True)]
+    assert [(row["better"], row["than"]) for row in rows("improvement")] == [("'=strong", "weak"), ("weak", "'=strong")]
+    assert "part" in refused(api.get(f"/api/compare?{query}&format=csv&part=all"))
+
+
+def test_the_page_has_every_chart_as_a_table_and_as_csv(api: Client, browser: Client) -> None:
+    tournament, _ = played("race", 100.0, 120.0, stop={"pods": 9, "score": 110})
+    page = page_of(browser, f"t={tournament.pk}&target=115&x=nonsense")
+    links = [html.unescape(link) for link in re.findall(r'href="(/api/compare[^"]*)"', page)]
+    assert [link.rpartition("=")[2] for link in links] == ["curves", "profiles", "scores", "times"]
+    for link in links:
+        assert table(api, link)
+    assert table(api, links[-1])[0]["target"] == "115.0"
+    assert "Half above" in page
+    assert "First mean" in page
+
+
+def test_lineage_hyperparameters_and_slots_are_tables_too(api: Client) -> None:
+    tournament, claims = played(
+        "race", 100.0, 120.0, algorithms=[{"name": "ppo", "search_space": {"gamma": {"choice": [0.9, 0.99]}}}]
+    )
+    one, two = (Agent.objects.get(pk=claimed.agent_id) for claimed in claims)
+    one.hyperparameters["gamma"], two.hyperparameters["gamma"] = 0.9, 0.99
+    for agent in (one, two):
+        agent.save()
+    two.parents.set([one])
+    base = f"/api/tournaments/{tournament.pk}"
+    lines = table(api, f"{base}/lineage?format=csv")
+    assert [(row["id"], row["parents"], row["score"]) for row in lines[:2]] == [
+        (str(one.pk), "", "100.0"),
+        (str(two.pk), str(one.pk), "120.0"),
+    ]
+    assert lines[-1]["score"] == "", "its pod has not ended"
+    given = table(api, f"{base}/hyperparameters?format=csv")
+    assert [(row["name"], row["algorithm"], row["gamma"]) for row in given[:2]] == [
+        (one.name, "ppo", "0.9"),
+        (two.name, "ppo", "0.99"),
+    ]
+    slots = table(api, f"{base}/slots?format=csv")
+    assert [(row["what"], row["worker"], row["agent"]) for row in slots] == [
+        ("pod", "worker", str(one.pk)),
+        ("pod", "worker", str(two.pk)),
+        ("pause", "", ""),
+    ]
+    assert table(api, f"{base}/slots?format=csv")[0]["begin"] != ""
