@@ -175,6 +175,9 @@ def test_agents_alone_have_their_hyperparameters_side_by_side(api: Client, brows
     assert rows["learning_rate"] == {"name": "learning_rate", "values": ["1.0e-3", "3.0e-3"], "differs": True}
     assert rows["gamma"] == {"name": "gamma", "values": ["0.97", "0.97"], "differs": False}
     assert table["rows"][0]["differs"]
+    Agent.objects.filter(pk=two.pk).update(hyperparameters={**two.hyperparameters, "learning_rate": 0.001001})
+    table = compared(api, f"a={one.pk}&a={two.pk}")["hyperparameters"]
+    assert table["rows"][0]["values"] == ["0.001", "0.001001"], "what differs reads so"
     table = compared(api, f"a={one.pk}&a={dqn.agent_id}")["hyperparameters"]
     rows = {row["name"]: row["values"] for row in table["rows"]}
     assert rows["algorithm"] == ["ppo", "dqn"]
