@@ -1,9 +1,10 @@
 """How groups of evaluated agents compare, with how sure that is.
 
-A group is a tournament's leaderboard or one agent: the returns of each agent's evaluation episodes. After Agarwal et
-al. 2021 (arXiv 2108.13264): the interquartile mean, performance profiles and the probability of improvement, each with
-a 95 % interval from one stratified bootstrap, which draws episodes anew within each agent, so that all keep their
-weight.
+A group is a tournament's leaderboard, those of its repetitions together, or one agent: the returns of each agent's
+evaluation episodes. After Agarwal et al. 2021 (arXiv 2108.13264): the interquartile mean, performance profiles and the
+probability of improvement, each with a 95 % interval from one stratified bootstrap, which draws episodes anew within
+each agent, so that all keep their weight. Of repetitions it draws these anew as well: they differ from one another more
+than the episodes of any.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,11 @@ from podracer_core.tournament.statistics import CONFIDENCE, RESAMPLES
 Floats = npt.NDArray[np.float64]
 
 CURVE_RESAMPLES = 300
+
+FEWEST_RESAMPLES = 200
+MOST_DRAWS = 12_800_000
+"""Of all groups together, as of ten with twenty agents of 64 episodes: they are in memory at once."""
+
 PROFILE_POINTS = 101
 
 
@@ -34,28 +40,53 @@ class Sample:
     """The episodes of a group in the order of their returns, and its bootstrap samples.
 
     values: [episodes]; counts: [episodes, resamples], how often each episode was drawn; before: [episodes + 1,
-    resamples], how many draws lie before each episode, and at the end all
+    resamples], how many draws lie before each episode, and at the end all; these differ from sample to sample where
+    repetitions with more and with fewer episodes are drawn
     """
 
     values: Floats
     counts: Floats
     before: Floats
 
+    @property
+    def drawn(self) -> Floats:
+        """How many episodes each bootstrap sample has. [resamples]"""
+        return np.asarray(self.before[-1])
 
-def sample(returns: Sequence[Sequence[float]], *, seed: int = 0) -> Sample:
-    """The sample of a group: the returns of each of its agents' episodes, one at least in all. All are numbers."""
+
+def resamples(episodes: int) -> int:
+    """How many bootstrap samples groups with so many episodes in all can have."""
+    return max(FEWEST_RESAMPLES, min(RESAMPLES, MOST_DRAWS // max(1, episodes)))
+
+
+def sample(
+    returns: Sequence[Sequence[float]], *, runs: Sequence[int] = (), resamples: int = RESAMPLES, seed: int = 0
+) -> Sample:
+    """The sample of a group: the returns of each of its agents' episodes, one at least in all. All are numbers.
+
+    runs: which repetition each agent is of, where the group has several; resamples: as many as of whom it is compared
+    with
+    """
     rng = np.random.default_rng(seed)
-    strata = [np.asarray(part, dtype=np.float64) for part in returns if len(part)]
-    values = np.concatenate(strata)
+    whose = runs or [0] * len(returns)
+    strata = [(run, np.asarray(part, np.float64)) for run, part in zip(whose, returns, strict=True) if len(part)]
+    values = np.concatenate([part for _, part in strata])
     order = np.argsort(values, kind="stable")
-    counts = np.concatenate([_drawn(len(part), rng) for part in strata])[order]
-    return _sample(values[order], counts)
+    counts = np.concatenate([_drawn(len(part), resamples, rng) for _, part in strata])
+    present = sorted({run for run, _ in strata})
+    if len(present) > 1:
+        episodes = [present.index(run) for run, part in strata for _ in part]
+        counts *= _drawn(len(present), resamples, rng)[episodes]
+    return _sample(values[order], counts[order])
 
 
-def _drawn(episodes: int, rng: np.random.Generator) -> Floats:
-    """How often each of the episodes of one agent is in each bootstrap sample. [episodes, resamples]"""
-    drawn = rng.integers(0, episodes, size=(episodes, RESAMPLES)) * RESAMPLES + np.arange(RESAMPLES)
-    return np.bincount(drawn.ravel(), minlength=episodes * RESAMPLES).reshape(episodes, RESAMPLES).astype(np.float64)
+def _drawn(number: int, resamples: int, rng: np.random.Generator) -> Floats:
+    """How often each of `number` episodes of one agent, or repetitions, is in each bootstrap sample.
+
+    [number, resamples]
+    """
+    drawn = rng.integers(0, number, size=(number, resamples)) * resamples + np.arange(resamples)
+    return np.bincount(drawn.ravel(), minlength=number * resamples).reshape(number, resamples).astype(np.float64)
 
 
 def _sample(values: Floats, counts: Floats) -> Sample:
@@ -76,15 +107,14 @@ def iqm(group: Sample) -> Estimate:
 
 def _iqm(group: Sample) -> Floats:
     """Of each bootstrap sample. [resamples]"""
-    episodes = len(group.values)
-    inside = np.clip(group.before, episodes / 4, episodes * 3 / 4)
-    return np.asarray(group.values @ np.diff(inside, axis=0) / (episodes / 2))
+    inside = np.clip(group.before, group.drawn / 4, group.drawn * 3 / 4)
+    return np.asarray(group.values @ np.diff(inside, axis=0) / (group.drawn / 2))
 
 
 def profile(group: Sample, thresholds: Floats) -> tuple[Floats, Floats, Floats]:
     """The share of episodes whose return is above each threshold, and the ends of its interval."""
     upto = np.searchsorted(group.values, thresholds, side="right")
-    low, high = np.quantile(1 - group.before[upto] / len(group.values), _tails(), axis=1)
+    low, high = np.quantile(1 - group.before[upto] / group.drawn, _tails(), axis=1)
     return 1 - upto / len(group.values), low, high
 
 
@@ -102,7 +132,7 @@ def probability_of_improvement(first: Sample, second: Sample) -> Estimate:
 
     def probability(mine: Sample, others: Sample) -> Floats:
         wins = (others.before[below] + others.before[upto]) / 2
-        return np.asarray(np.einsum("er,er->r", mine.counts, wins) / (len(mine.values) * len(others.values)))
+        return np.asarray(np.einsum("er,er->r", mine.counts, wins) / (mine.drawn * others.drawn))
 
     return _estimate(probability(_as_is(first), _as_is(second)), probability(first, second))
 
@@ -135,10 +165,17 @@ def bridged(lines: Floats) -> Floats:
     return whole
 
 
+def mean_line(lines: Floats) -> Floats:
+    """The mean of the lines that are there at each place, NaN where there is none. lines: as in `mean_band`"""
+    there = ~np.isnan(lines)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(there, lines, 0.0).sum(axis=0) / there.sum(axis=0))
+
+
 def mean_band(lines: Floats, *, seed: int = 0) -> tuple[Floats, Floats, Floats]:
     """The mean of the lines that are there at each place, and its 95 % interval over agents; NaN where there is none.
 
-    lines: [agents, bins], NaN where an agent is not under way
+    lines: [agents, bins], NaN where an agent is not under way; or [repetitions, bins], of each the mean of its agents
     """
     there = ~np.isnan(lines)
     agents = len(lines)
@@ -147,8 +184,8 @@ def mean_band(lines: Floats, *, seed: int = 0) -> tuple[Floats, Floats, Floats]:
     drawn = np.empty((CURVE_RESAMPLES, agents), np.float32)
     for counts in drawn:
         counts[:] = np.bincount(rng.integers(agents, size=agents), minlength=agents)
+    mean = mean_line(lines)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(there, lines, 0.0).sum(axis=0) / there.sum(axis=0)
         off = np.where(there, lines - mean, 0.0).astype(np.float32)
         # A sample that drew none of those that are there says nothing about the place.
         means = mean + (drawn @ off) / (drawn @ there.astype(np.float32))

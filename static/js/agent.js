@@ -1,6 +1,7 @@
 // An agent's page: its curve, its evaluation episodes, and what its line trained with. Of an ensemble, which has no curve,
 // the rest.
 import { attempt, call, toast } from "./api.js";
+import { curveWords } from "./curve_words.js";
 import { distributionShow } from "./distribution.js";
 import { $, $$, h, json } from "./dom.js";
 import { CONFIG, coloured, fitted } from "./figure.js";
@@ -21,6 +22,7 @@ async function draw() {
   await drawable;
   const trace = { ...figure.data[0], x: curve.env_steps, y: curve[select.value] ?? [], name: select.selectedOptions[0].textContent };
   const layout = { ...figure.layout, xaxis: { ...figure.layout.xaxis, title: { ...figure.layout.xaxis.title, text: from === "own" ? "env steps of its round" : "env steps, ancestors' included" } } };
+  plot.setAttribute("aria-label", curveWords(trace.name, trace.x, trace.y));
   return Plotly.react(plot, coloured([trace]), fitted(coloured(layout), plot), CONFIG);
 }
 
@@ -41,6 +43,9 @@ for (const group of $$("[data-seg=from]")) {
     if (!chosen) return;
     for (const button of $$("button", group)) button.setAttribute("aria-pressed", String(button === chosen));
     from = chosen.value;
+    const csv = new URL($("[data-csv]").href);
+    csv.searchParams.set("from", from === "ancestor" ? "ancestor" : "self");
+    $("[data-csv]").href = csv.href;
     await load();
   });
 }

@@ -1,9 +1,10 @@
-// Ticks tournaments in the list and agents on a leaderboard, and takes them to the page that compares them.
+// Ticks tournaments in the list, and agents on a leaderboard or their own page, and takes them to the page that compares them.
 // What is ticked is kept while the tab lives, so that it can be gathered from several pages.
 import { $, $$, h } from "./dom.js";
 
 const KEPT = "compare";
-const MOST = 10;
+const MOST = 50;
+const MOST_APART = 10; // more only make sense as repetitions
 
 function kept() {
   try {
@@ -20,7 +21,7 @@ const clear = h("button", { type: "button" }, "Clear");
 const bar = h("section", { class: "chosen-bar", "aria-label": "Chosen to compare", hidden: true }, summary, go, clear);
 document.body.append(bar);
 
-const address = () => `/compare/?${[...chosen.keys()].map((key) => `${key[0]}=${key.slice(1)}`).join("&")}`;
+const address = () => `/compare/?${[...chosen.keys()].map((key) => `${key[0]}=${key.slice(1)}`).join("&")}${chosen.size > MOST_APART ? "&group=spec" : ""}`;
 
 function show() {
   try {

@@ -1,7 +1,8 @@
-// The figures of a comparison, and the filter of what can be chosen.
+// The figures of a comparison, and the search among what can be chosen.
 import { $, $$, json } from "./dom.js";
 import { CONFIG, coloured, fitted } from "./figure.js";
 
+const PAUSE_MS = 200;
 const figures = json("figures");
 
 function draw(element) {
@@ -24,12 +25,31 @@ for (const group of $$("[data-seg=role]")) {
   });
 }
 
-$("[data-filter]")?.addEventListener("input", ({ target }) => {
-  const words = target.value.toLowerCase().split(/\s+/).filter(Boolean);
-  for (const option of $$("[data-options] li")) {
-    const text = option.textContent.toLowerCase();
-    option.hidden = !words.every((word) => text.includes(word)) && !$("input", option).checked;
+// What was ticked stays, whatever is looked for then; of two answers the one to the later question counts.
+const search = $("[data-filter]");
+let waiting = 0;
+let asked = 0;
+
+async function offer() {
+  const number = ++asked;
+  const query = new URLSearchParams({ q: search.value });
+  for (const box of $$("[data-offered] input:checked")) query.append("t", box.value);
+  query.append("only", "options");
+  try {
+    const response = await fetch(`?${query}`);
+    if (number !== asked || response.redirected || !response.ok) return;
+    const next = new DOMParser().parseFromString(await response.text(), "text/html").body;
+    const ticked = new Set($$("[data-offered] input:checked").map((box) => box.value));
+    for (const box of $$("input", next)) box.checked = ticked.has(box.value);
+    $("[data-offered]").replaceChildren(...next.childNodes);
+  } catch {
+    // The server is away: what is shown stays.
   }
+}
+
+search?.addEventListener("input", () => {
+  clearTimeout(waiting);
+  waiting = setTimeout(offer, PAUSE_MS);
 });
 
 document.addEventListener("themechange", drawAll);

@@ -451,6 +451,10 @@ def test_tournaments_and_agents_are_ticked_on_several_pages_and_compared(
     first.focus()
     page.keyboard.press("Space")
     expect(chosen.get_by_role("status")).to_contain_text("3 chosen")
+    page.goto(f"/agents/{first.get_attribute('data-choose')[1:]}/")  # type: ignore[index]
+    own = page.get_by_role("checkbox", name="Compare", exact=False)
+    expect(own).to_be_checked()
+    expect(page.get_by_role("img", name="env steps; highest")).to_be_visible()
     chosen.get_by_role("link", name="Compare").click()
 
     expect(page.get_by_role("heading", name="Final scores")).to_be_visible()
@@ -460,6 +464,11 @@ def test_tournaments_and_agents_are_ticked_on_several_pages_and_compared(
     assert page.evaluate(f"{drawn}.map((trace) => trace.meta.role)") == ["band", "mean"] * 3
     page.get_by_role("button", name="Best so far").click()
     until(page, f"{drawn}.every((trace) => trace.meta.role === 'best')")
+    page.get_by_text("Choose others").click()
+    page.get_by_label("Search by name or environment").fill("anoth")
+    expect(page.get_by_text("1 matches.")).to_be_visible()
+    ticked = "[...document.querySelectorAll('[data-offered] input:checked')].map((box) => box.value).sort()"
+    assert page.evaluate(ticked) == sorted([other, finished]), "what is chosen stays whatever is looked for"
     page.get_by_role("link", name="Champion").click()
     page.get_by_label("Target score").fill("1")
     page.get_by_role("button", name="Apply").click()

@@ -104,10 +104,16 @@ def test_changes_against_an_earlier_tournament_are_listed(owner: Client, before:
     assert set(answer["changed"]) == {"pool_size", "stop_score", "stop_pods"}
     assert "Pool size" in answer["differences"]
     owner.post("/tournaments/new/", dict(data.lists()) | {"from": str(before.pk), "action": "draft"})
-    event = Tournament.objects.latest("pk").events.get()
+    made = Tournament.objects.latest("pk")
+    event = made.events.get()
     assert event.text.startswith("It runs before again, with Pool size 2 → 5; ")
+    assert event.data == {"source": str(before.pk)}
+    compare = f"/compare/?t={made.pk}&amp;t={before.pk}"
+    assert compare in owner.get(f"/tournaments/{made.pk}/").content.decode()
     refused = owner.post("/tournaments/new/", dict(data.lists()) | {"seed": "-1", "from": str(before.pk)})
     assert f'name="from" value="{before.pk}"' in refused.content.decode()
+    before.delete()
+    assert compare not in owner.get(f"/tournaments/{made.pk}/").content.decode()
 
 
 def test_the_number_of_queries_does_not_grow_with_what_was_run(

@@ -279,6 +279,7 @@ def test_the_pages_of_a_share_link_lead_to_its_own_addresses_and_have_no_control
         text = page.content.decode()
         assert "data-stepper" not in text
         assert 'id="sharing"' not in text
+        assert "js/choose.js" not in text, "what is compared is not of one tournament"
         assert f'data-prefix="{base}"' in text
         assert f'href="{base}/api/tournaments/{world.tournament.pk}/export"' in text
         assert page["X-Robots-Tag"] == "noindex"
@@ -286,6 +287,7 @@ def test_the_pages_of_a_share_link_lead_to_its_own_addresses_and_have_no_control
         assert client.post(f"{base}/api/tournaments/{world.tournament.pk}/stop").status_code == 403
         agent = client.get(f"{base}/agents/{world.agent.pk}/").content.decode()
         assert f'href="{base}/tournaments/{world.tournament.pk}/"' in agent
+        assert "js/choose.js" not in agent
         assert client.get(f"{base}/api/agents/{world.agent.pk}/curve").status_code == 200
 
 

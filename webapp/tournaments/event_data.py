@@ -15,6 +15,11 @@ _SEVERAL_PARENTS = ("crossover", "fuse", "rerun")
 """Strategies whose parents are others than whom the agent inherits from."""
 
 
+def created(source: int | None) -> Data:
+    """Which tournament this one runs again."""
+    return {} if source is None else {"source": str(source)}
+
+
 def attempt(pod: Pod) -> Data:
     """Which attempt ends and where it ran; nothing of a pod that waits in the queue."""
     return {"attempt": pod.attempt, "worker": pod.worker, "slot": pod.slot} if pod.worker else {}

@@ -56,6 +56,14 @@ def tournament_get(tournament_id: int) -> Item:
     return _tournaments([Tournament.objects.select_related("owner", "project").get(pk=tournament_id)])[0]
 
 
+def source_of(tournament_id: int, visible: Q) -> Tournament | None:
+    """The tournament that this one runs again, if it is known, still there, and `visible` is true of it."""
+    first = Event.objects.filter(tournament_id=tournament_id).order_by("pk").only("kind", "data").first()
+    if first is None or first.kind != "created" or "source" not in first.data:
+        return None
+    return Tournament.objects.filter(visible, pk=first.data["source"]).only("name").first()
+
+
 def revision_get(tournament_id: int) -> int | None:
     """How often the tournament has changed, None when there is no such tournament."""
     return Tournament.objects.filter(pk=tournament_id).values_list("revision", flat=True).first()

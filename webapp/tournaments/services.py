@@ -12,17 +12,19 @@ from podracer_core.errors import SpecError
 from podracer_core.sentences import sentence
 from podracer_core.spec import PoolSpec, TournamentSpec
 from webapp.accounts import audit
-from webapp.tournaments import clock, dispatch, endings, events, orchestrator, storage
+from webapp.tournaments import clock, dispatch, endings, event_data, events, orchestrator, storage
 from webapp.tournaments.errors import TournamentError
 from webapp.tournaments.models import Pod, Tournament, Worker
 
 Status = Tournament.Status
 
 
-def tournament_create(*, owner: User, spec: TournamentSpec, start: bool, origin: str = "") -> Tournament:
+def tournament_create(
+    *, owner: User, spec: TournamentSpec, start: bool, origin: str = "", source: int | None = None
+) -> Tournament:
     """Store a tournament as a draft, and start it if asked. Raises SpecError for a device that no worker has.
 
-    origin: a sentence about where it comes from, its first event
+    origin: a sentence about where it comes from, its first event; source: the tournament that this one runs again
     """
     device_check(spec)
     with transaction.atomic():
@@ -35,7 +37,7 @@ def tournament_create(*, owner: User, spec: TournamentSpec, start: bool, origin:
             priority=spec.pool.priority,
         )
         if origin:
-            events.record(tournament.pk, "created", origin)
+            events.record(tournament.pk, "created", origin, data=event_data.created(source))
         _audit(tournament, "tournament_created", "Created")
         if start:
             tournament_start(tournament_id=tournament.pk)

@@ -71,6 +71,7 @@ def tournament_detail(request: HttpRequest, tournament_id: int) -> HttpResponse:
         "tournament": tournament,
         "num_envs": _num_envs(tournament["spec"]),
         "most_members": MAX_ENSEMBLE,
+        "source": selectors.source_of(tournament_id, access.visible(request_actor(request))),
         "ended": tournament["status"] in Tournament.ENDED,
         "snapshot": snapshot,
         "ancestry": agent_selectors.agent_get(int(best))["ancestry"] if best else [],

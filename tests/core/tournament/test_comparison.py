@@ -36,6 +36,35 @@ def test_episodes_are_drawn_within_each_agent_so_agents_alike_in_themselves_leav
     assert np.all(comparison.sample([strong, weak]).counts.sum(axis=0) == 40)
 
 
+def test_repetitions_are_drawn_anew_so_those_that_disagree_leave_doubt() -> None:
+    strong, weak = [500.0] * 20, [10.0] * 20
+    group = comparison.sample([strong, weak], runs=[1, 2])
+    found = comparison.iqm(group)
+    assert (found.value, found.low, found.high) == pytest.approx((255.0, 10.0, 500.0))
+    agreed = comparison.sample([strong, weak], runs=[7, 7])
+    assert np.array_equal(agreed.counts, comparison.sample([strong, weak]).counts), "of one alone nothing is drawn"
+
+
+@few
+@given(st.lists(st.tuples(st.integers(0, 3), st.lists(NUMBERS, min_size=1, max_size=12)), min_size=1, max_size=6))
+def test_samples_of_repetitions_are_whole_however_unequal_these_are(parts: list[tuple[int, list[float]]]) -> None:
+    group = comparison.sample([part for _, part in parts], runs=[run for run, _ in parts], resamples=50)
+    assert np.array_equal(group.counts.sum(axis=0), group.drawn)
+    assert np.all(group.drawn > 0)
+    _, low, high = comparison.profile(group, comparison.thresholds([group]))
+    assert np.all((low >= 0) & (low <= high) & (high <= 1))
+    slack = 1e-6 * (1 + np.abs(group.values).max())
+    found = comparison.iqm(group)
+    assert group.values[0] - slack <= found.low <= found.high <= group.values[-1] + slack
+    assert comparison.probability_of_improvement(group, group).value == pytest.approx(0.5)
+
+
+def test_large_groups_have_fewer_bootstrap_samples() -> None:
+    assert comparison.resamples(12_800) == comparison.resamples(1) == 1000
+    assert comparison.resamples(38_400) == 333
+    assert comparison.resamples(10**9) == comparison.FEWEST_RESAMPLES
+
+
 def test_a_profile_by_hand() -> None:
     group = comparison.sample([[1.0, 2.0, 3.0, 4.0]])
     share, low, high = comparison.profile(group, np.array([0.0, 1.0, 2.5, 4.0]))

@@ -14,6 +14,7 @@ from tests.webapp.tournaments import making
 from tests.webapp.tournaments.test_api import holds, refused
 from webapp.tournaments import services
 from webapp.tournaments.comparing import comparison
+from webapp.tournaments.comparing.groups import MOST_GROUPS, groups_find
 from webapp.tournaments.comparing.schemas import ComparisonOut
 from webapp.tournaments.comparing.spec_table import spec_table
 from webapp.tournaments.models import Agent, Event, Tournament
@@ -134,14 +135,20 @@ def test_what_has_not_been_scored_is_there_without_scores(api: Client) -> None:
 
 
 def test_nothing_chosen_is_an_empty_comparison(api: Client) -> None:
-    assert compared(api, "") == {"groups": [], "environments": [], "differences": {"groups": [], "rows": []}}
+    nothing: dict[str, Any] = {"groups": [], "rows": []}
+    assert compared(api, "") == {
+        "groups": [],
+        "environments": [],
+        "differences": nothing,
+        "hyperparameters": nothing,
+    }
 
 
 def test_what_there_is_not_or_is_too_much_is_refused_by_name(api: Client) -> None:
     tournament = making.tournament()
     assert "There is no tournament 999" in refused(api.get(f"/api/compare?t={tournament.pk}&t=999"), 404)[""]
     assert "There is no agent 999" in refused(api.get("/api/compare?a=999"), 404)[""]
-    agents = "&".join(f"a={number}" for number in range(comparison.MOST_GROUPS + 1))
+    agents = "&".join(f"a={number}" for number in range(MOST_GROUPS + 1))
     assert "at most 10" in refused(api.get(f"/api/compare?{agents}"))["t"]
     for query in ("x=depth", "of=all", "target=nan", "target=high"):
         assert query.split("=")[0] in refused(api.get(f"/api/compare?{query}"))
@@ -150,7 +157,7 @@ def test_what_there_is_not_or_is_too_much_is_refused_by_name(api: Client) -> Non
 def test_large_tournaments_take_as_many_queries_as_small_ones() -> None:
     def queries(tournament: Tournament) -> int:
         with CaptureQueriesContext(connection) as captured:
-            comparison.compare(comparison.groups_find([tournament.pk], [], visible=Q()))
+            comparison.compare(groups_find([tournament.pk], [], visible=Q()))
         return len(captured)
 
     small, _ = played("small", 10.0)

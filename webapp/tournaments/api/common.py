@@ -14,6 +14,8 @@ _BINARY = {"schema": {"type": "string", "format": "binary"}}
 VIDEO = {"responses": {status: {"content": {"video/mp4": _BINARY}} for status in (200, 206)}}
 PICTURE = {"responses": {status: {"content": {"image/jpeg": _BINARY}} for status in (200, 206)}}
 FILE = {"responses": {status: {"content": {"application/octet-stream": _BINARY}} for status in (200, 206)}}
+CSV = {"responses": {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}}}
+CSV_TYPE = "text/csv; charset=utf-8"
 
 Model = TypeVar("Model")
 

@@ -21,7 +21,6 @@ router = Router()
 MAX_POINTS = 200_000
 MAX_ROWS = 2000
 
-_CSV = {"responses": {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}}}
 _LOW: Any = Query(None, alias="from", description="where the window begins on the axis")
 _HIGH: Any = Query(None, alias="to", description="where it ends")
 
@@ -30,7 +29,7 @@ _HIGH: Any = Query(None, alias="to", description="where it ends")
     "/tournaments/{tournament_id}/curves",
     response=common.answers(curve_schemas.TournamentCurves, 404),
     summary="The learning curves of all agents",
-    openapi_extra=_CSV,
+    openapi_extra=common.CSV,
 )
 def curves(
     request: HttpRequest,
@@ -45,7 +44,7 @@ def curves(
     number = common.tournament_id(tournament_id)
     if format == "csv":
         filename = f"tournament-{number}-curves.csv"
-        return download_text(request, curves_csv(number), filename=filename, content_type="text/csv; charset=utf-8")
+        return download_text(request, curves_csv(number), filename=filename, content_type=common.CSV_TYPE)
     _check(low, high, points, MAX_POINTS)
     found = curve_selectors.tournament_curves(
         number,

@@ -3,7 +3,7 @@
 Points travel as packed bytes and are put into bins some agents at a time: a tournament may have millions.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -23,28 +23,45 @@ AGENTS = 500
 
 POINT = np.dtype([("x", ">f8"), ("episodic_return", ">f8")])
 
-NO_CURVE: dict[str, list[Any]] = {name: [] for name in ("x", "mean", "low", "high", "best", "agents")}
+NO_CURVE: dict[str, list[Any]] = {name: [] for name in ("x", "mean", "low", "high", "best", "agents", "tournaments")}
 
 
-def mean_curve(tournament: Tournament, axis: Axis, agent_id: int | None = None) -> dict[str, list[Any]]:
+def mean_curve(tournaments: Sequence[Tournament], axis: Axis, agent_id: int | None = None) -> dict[str, list[Any]]:
     """Columns over `x`: the mean of the agents under way with the 95 % interval of it, how many these are, and the best
     return of any so far. x counts as on the tournament's page: ancestors' steps included, or seconds since its start.
+
+    Of several tournaments: the mean of their means, with its interval over tournaments.
     """
-    end = _end(tournament, axis, agent_id)
-    if not end:
+    end = max(_end(tournament, axis, agent_id) for tournament in tournaments)
+    runs = [found for tournament in tournaments for found in _lines(tournament, axis, agent_id, end)]
+    if not runs:
         return NO_CURVE
-    binned = [_binned(curves, end) for curves in _read(tournament, axis, agent_id)]
-    if not binned:
-        return NO_CURVE
-    lines = np.concatenate([means for means, _ in binned])
-    best = np.fmax.reduce([tops for _, tops in binned])
-    whole = statistics.bridged(lines)
-    mean, low, high = statistics.mean_band(whole)
+    agents = sum((~np.isnan(lines)).sum(axis=0) for lines, _ in runs)
+    means = np.stack([statistics.mean_line(lines) for lines, _ in runs])
+    mean, low, high = statistics.mean_band(means if len(tournaments) > 1 else runs[0][0])
+    columns = {
+        "x": (np.arange(BINS) + 0.5) * end / BINS,
+        "mean": mean,
+        "low": low,
+        "high": high,
+        "best": np.fmax.accumulate(np.fmax.reduce([best for _, best in runs])),
+        "agents": agents,
+        "tournaments": (~np.isnan(means)).sum(axis=0),
+    }
     known = ~np.isnan(mean)
-    x = (np.arange(BINS) + 0.5) * end / BINS
-    columns = {"x": x, "mean": mean, "low": low, "high": high, "best": np.fmax.accumulate(best)}
-    agents = (~np.isnan(whole)).sum(axis=0)
-    return {**{name: column[known].tolist() for name, column in columns.items()}, "agents": agents[known].tolist()}
+    return {name: column[known].tolist() for name, column in columns.items()}
+
+
+def _lines(tournament: Tournament, axis: Axis, agent_id: int | None, end: float) -> list[tuple[Any, Any]]:
+    """One pair: the lines of a tournament's agents without gaps, and the best of all in each bin. None without points.
+
+    end: where the last bin ends
+    """
+    binned = [_binned(curves, end) for curves in _read(tournament, axis, agent_id)] if end else []
+    if not binned:
+        return []
+    lines = statistics.bridged(np.concatenate([means for means, _ in binned]))
+    return [(lines, np.fmax.reduce([best for _, best in binned]))]
 
 
 def _end(tournament: Tournament, axis: Axis, agent_id: int | None) -> float:

@@ -7,23 +7,34 @@ class _Answer(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+class MemberOut(_Answer):
+    id: str
+    name: str
+    seed: int
+
+
 class GroupOut(_Answer):
-    """A tournament, or one agent of one; agents and episodes: that its scores are made of."""
+    """Tournaments (several where they repeat one another), or one agent or ensemble of one, which `kind` tells.
+
+    tournament: the first of `tournaments`; agents and episodes: that its scores are made of
+    """
 
     key: str
     label: str
     color: int
     env_id: str
     tournament: str
+    tournaments: list[MemberOut]
     agent: str | None
+    kind: str
     status: str
     agents: int
     episodes: int
 
 
 class MeanCurve(_Answer):
-    """Columns: the mean return of the agents under way at x with the ends of its 95 % interval, how many these are, and
-    the best return of any so far.
+    """Columns: the mean return of the agents under way at x with the ends of its 95 % interval, how many these are, of
+    how many tournaments, and the best return of any so far. Of several tournaments it is the mean of their means.
     """
 
     x: list[float]
@@ -32,10 +43,15 @@ class MeanCurve(_Answer):
     high: list[float]
     best: list[float]
     agents: list[int]
+    tournaments: list[int]
 
 
 class TimeToTarget(_Answer):
-    """When the first agent was scored at the target or above. env_steps and agents: scored by then, or by now."""
+    """When the first agent was scored at the target or above. env_steps and agents: scored by then, or by now; of an
+    agent alone, the env steps of its line.
+
+    Of several tournaments: medians, where more than half of them reached it, and the earliest and the latest that did.
+    """
 
     group: str
     reached: bool
@@ -45,6 +61,10 @@ class TimeToTarget(_Answer):
     best_score: float | None
     agent: str | None
     agent_name: str | None
+    tournaments: int
+    tournaments_reached: int
+    earliest: float | None
+    latest: float | None
 
 
 class ScoreOut(_Answer):
@@ -105,9 +125,25 @@ class Differences(_Answer):
     rows: list[DifferenceRow]
 
 
+class HyperparameterRow(_Answer):
+    """values: one for each of `groups`, in their order; null where the agent's algorithm has no such hyperparameter"""
+
+    name: str
+    values: list[str | None]
+    differs: bool
+
+
+class Hyperparameters(_Answer):
+    """Of agents that were chosen by themselves."""
+
+    groups: list[str]
+    rows: list[HyperparameterRow]
+
+
 class ComparisonOut(_Answer):
     """Groups of one environment are compared with each other; between environments scores mean nothing."""
 
     groups: list[GroupOut]
     environments: list[EnvironmentComparison]
     differences: Differences
+    hyperparameters: Hyperparameters

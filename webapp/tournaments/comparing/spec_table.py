@@ -1,6 +1,8 @@
 """What differs between any number of specifications, named as in their TOML. Pure functions."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 from podracer_core.tournament.sentences import setting
@@ -19,6 +21,30 @@ def spec_table(specs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     names = dict.fromkeys(name for column in columns for name in column)
     rows = [{"name": name, "values": [_value(column, name) for column in columns]} for name in names]
     return [row for row in rows if len(set(row["values"])) > 1]
+
+
+def spec_table_of_groups(groups: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """The same of groups of specifications: what those of one group have of a field stands in one cell."""
+    ends = pairwise(accumulate(map(len, groups), initial=0))
+    places = [slice(*end) for end in ends]
+    rows = [
+        {"name": row["name"], "values": [_together(row["values"][place]) for place in places]}
+        for row in spec_table([spec for group in groups for spec in group])
+    ]
+    return [row for row in rows if len(set(row["values"])) > 1]
+
+
+def _together(values: Sequence[str | None]) -> str | None:
+    return ", ".join(dict.fromkeys(value for value in values if value is not None)) or None
+
+
+def experiment(spec: Mapping[str, Any]) -> str:
+    """What tournaments have in common that repeat one another: all but the name, the seed, and what place among others
+    it has. Budgets count: what was reached with more is not a repetition.
+    """
+    pool = {name: value for name, value in spec["pool"].items() if name != "priority"}
+    rest = {name: value for name, value in spec.items() if name not in ("name", "seed")}
+    return json.dumps(rest | {"pool": pool}, sort_keys=True)
 
 
 def _value(column: Mapping[str, str], name: str) -> str | None:

@@ -1,7 +1,10 @@
 """The page that compares tournaments and agents."""
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import and_
 from typing import Any
+from urllib.parse import urlencode
 
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -15,55 +18,77 @@ from webapp.tournaments.clock import finite
 from webapp.tournaments.comparing import charts as comparison_charts
 from webapp.tournaments.comparing import comparison
 from webapp.tournaments.comparing.curves import Axis
+from webapp.tournaments.comparing.groups import MOST_GROUPS, Grouping, Of, groups_find, repeat_one_another
 from webapp.tournaments.models import Agent, Tournament
 
 OFFERED = 100
-"""Tournaments to choose from, the newest."""
+"""Tournaments to choose from, the newest that match."""
+
+MOST_TYPED = 200
+MOST_DIGITS = 18
 
 Item = dict[str, Any]
 
 
 @require_safe
 def compare(request: HttpRequest) -> HttpResponse:
-    """`?t=1&t=2&a=7` beside each other; with nothing chosen, how to choose."""
-    query = request.GET
+    """`?t=1&t=2&a=7` beside each other; with nothing chosen, how to choose. `?only=options`: what can be chosen."""
+    query, visible = request.GET, access.visible(request_actor(request))
+    if query.get("only") == "options":
+        return render(request, "compare/_offered.html", _offered(query, visible))
     axis: Axis = "seconds" if query.get("x") == "seconds" else "steps"
-    of: comparison.Of = "champion" if query.get("of") == "champion" else "board"
+    of: Of = "champion" if query.get("of") == "champion" else "board"
+    grouping: Grouping = "spec" if query.get("group") == "spec" else "none"
     problem, status, groups = "", 200, []
-    visible = access.visible(request_actor(request))
     try:
         tournaments, agents = _ids(query, "t", "tournament"), _ids(query, "a", "agent")
-        groups = comparison.groups_find(tournaments, agents, visible=visible, of=of)
+        groups = groups_find(tournaments, agents, visible=visible, of=of, grouping=grouping)
     except SpecError as error:
         problem, status = f"This cannot be compared: {error.errors[0][1]}.", 422
     except (Tournament.DoesNotExist, Agent.DoesNotExist) as error:
         problem, status = f"{error} It may have been deleted since.", 404
-    compared = comparison.compare(groups, axis=axis, target=_target(query))
+    target = _target(query)
+    compared = comparison.compare(groups, axis=axis, target=target)
     shown = {group["key"]: {**group, "without": _without(query, group)} for group in compared["groups"]}
     context = {
         "section": "compare",
         "problem": problem,
         "axis": axis,
         "of": of,
+        "grouping": grouping,
+        "groupable": grouping == "spec" or len(query.getlist("t")) > MOST_GROUPS or repeat_one_another(groups),
+        "grouped": any(len(group.tournaments) > 1 for group in groups),
         "target": query.get("target", ""),
+        "kept": [(name, value) for name, values in query.lists() for value in values if name in _KEPT],
         "groups": list(shown.values()),
         "environments": [_environment(part, shown) for part in compared["environments"]],
         "figures": _figures(compared["environments"], shown, axis),
-        "differences": {**compared["differences"], "groups": [shown[key] for key in compared["differences"]["groups"]]},
+        "differences": _table(compared["differences"], shown),
+        "hyperparameters": _table(compared["hyperparameters"], shown),
         "links": {value: _with(query, name, value) for name, value in _CHOICES},
+        "csv": _csv_query(query, x=axis, of=of, group=grouping, target=target),
         **_offered(query, visible),
     }
     return render(request, "compare/detail.html", context, status=status)
 
 
-_CHOICES = (("x", "steps"), ("x", "seconds"), ("of", "board"), ("of", "champion"))
+_CHOICES = (
+    ("x", "steps"),
+    ("x", "seconds"),
+    ("of", "board"),
+    ("of", "champion"),
+    ("group", "none"),
+    ("group", "spec"),
+)
+_KEPT = ("t", "a", "x", "of", "group")
+"""What an address says that a form goes on with."""
 
 
 def _ids(query: QueryDict, name: str, kind: str) -> list[int]:
     """Raises SpecError for what is no id."""
     texts = query.getlist(name)
     for text in texts:
-        if not (text.isascii() and text.isdecimal() and len(text) <= 18):
+        if not (text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS):
             raise SpecError([(name, f"{text[:40]!r} is not the id of any {kind}")])
     return [int(text) for text in texts]
 
@@ -75,6 +100,13 @@ def _target(query: QueryDict) -> float | None:
         return None
 
 
+def _csv_query(query: QueryDict, **choices: Any) -> str:
+    """What the API is asked for the same, but for the part."""
+    chosen = [(name, text) for name in ("t", "a") for text in query.getlist(name)]
+    asked = [(name, value) for name, value in choices.items() if value is not None]
+    return urlencode([*chosen, *asked, ("format", "csv")])
+
+
 def _with(query: QueryDict, name: str, value: str) -> str:
     changed = query.copy()
     changed[name] = value
@@ -83,15 +115,25 @@ def _with(query: QueryDict, name: str, value: str) -> str:
 
 def _without(query: QueryDict, group: Item) -> str:
     changed, name = query.copy(), group["key"][0]
-    changed.setlist(name, [text for text in query.getlist(name) if text != group["key"][1:]])
+    gone = {group["agent"]} if group["agent"] else {member["id"] for member in group["tournaments"]}
+    changed.setlist(name, [text for text in query.getlist(name) if str(int(text)) not in gone])
     return f"?{changed.urlencode()}"
 
 
 def _offered(query: QueryDict, visible: Q) -> Item:
-    page = selectors.tournament_list(visible=visible, limit=OFFERED)
-    chosen = set(query.getlist("t"))
-    offered = [{**item, "chosen": item["id"] in chosen} for item in page["items"]]
-    return {"offered": offered, "count": page["count"], "agents_chosen": query.getlist("a")}
+    """What there is to choose from: what is chosen, and of those with the words that are looked for the newest."""
+    words = query.get("q", "")[:MOST_TYPED].split()
+    found = [Q(name__icontains=word) | Q(env_id__icontains=word) for word in words]
+    page = selectors.tournament_list(visible=reduce(and_, found, visible), limit=OFFERED)
+    chosen = {text for text in query.getlist("t") if text.isdecimal() and len(text) <= MOST_DIGITS}
+    apart = chosen - {item["id"] for item in page["items"]}
+    kept = selectors.tournament_list(visible=visible & Q(pk__in=map(int, apart)))["items"] if apart else []
+    offered = [{**item, "chosen": item["id"] in chosen} for item in kept + page["items"]]
+    return {"offered": offered, "count": page["count"], "newest": len(page["items"]), "words": " ".join(words)}
+
+
+def _table(table: Item, shown: Mapping[str, Item]) -> Item:
+    return {**table, "groups": [shown[key] for key in table["groups"]]}
 
 
 def _figures(environments: Sequence[Item], shown: Mapping[str, Item], axis: str) -> list[Item]:
@@ -109,6 +151,7 @@ def _environment(part: Item, shown: Mapping[str, Item]) -> Item:
     return {
         **part,
         "groups": [shown[key] for key in part["groups"]],
+        "trained": any(shown[key]["kind"] != Agent.Kind.ENSEMBLE for key in part["groups"]),
         "has_curves": any(curve["x"] for curve in part["curves"].values()),
         "times": [
             {**row, "group": shown[row["group"]], "share": 100 * row["seconds"] / slowest if row["seconds"] else 0}
@@ -116,7 +159,25 @@ def _environment(part: Item, shown: Mapping[str, Item]) -> Item:
         ],
         "scores": _scores(part["scores"], shown),
         "improvement": _matrix(part, shown),
+        "curves_told": [{"group": shown[key], **_curve_told(part["curves"][key])} for key in part["groups"]],
+        "profiles_told": [
+            {"group": shown[key], "above": _above(part["profiles"]["thresholds"], found["share"])}
+            for key, found in part["profiles"]["groups"].items()
+        ],
     }
+
+
+def _curve_told(curve: Item) -> Item:
+    """Where a curve begins, is halfway and ends, for whoever cannot see it."""
+    names = ("x", "mean", "low", "high", "best")
+    points = [dict(zip(names, point, strict=True)) for point in zip(*(curve[name] for name in names), strict=True)]
+    return {"points": [points[0], points[len(points) // 2], points[-1]] if points else []}
+
+
+def _above(thresholds: Sequence[float], shares: Sequence[float]) -> list[float]:
+    """The highest returns that 90 %, 50 % and 10 % of the episodes are above, of those that are drawn."""
+    whole = list(zip(thresholds, shares, strict=True))
+    return [max((at for at, share in whole if share >= least), default=thresholds[0]) for least in (0.9, 0.5, 0.1)]
 
 
 def _scores(rows: Sequence[Item], shown: Mapping[str, Item]) -> list[Item]:

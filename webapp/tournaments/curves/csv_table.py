@@ -51,6 +51,20 @@ def columns_csv(curve: Curve) -> Iterator[str]:
     yield from _table(curve, zip(*curve.values(), strict=True))
 
 
+def records_csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Any table: what is not known, or is no number, is an empty cell; several values stand in one with spaces."""
+    yield from _table(head, ([_written(value) for value in row] for row in rows))
+
+
+def _written(value: Any) -> Any:
+    """No text is taken for a formula by a spreadsheet."""
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    if isinstance(value, str):
+        return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    return "" if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
+
+
 def _line(points: QuerySet[Any, Any], losses: list[str]) -> Iterator[list[Any]]:
     end_steps, end_seconds = 0, 0.0
     for _, own in groupby(_read(points), itemgetter(0)):

@@ -47,6 +47,7 @@ def tournament_new(request: HttpRequest) -> HttpResponse:
         spec=form.spec,
         start=request.POST.get("action") != "draft",
         origin=told(again["name"], differences(again["spec"], form.spec.model_dump(mode="json"))) if again else "",
+        source=int(again["id"]) if again else None,
     )
     return redirect("tournaments:detail", tournament.pk)
 
