@@ -5,6 +5,7 @@ import { spoken } from "./curves-scale.js";
 import { $, address, h } from "./dom.js";
 import { number } from "./format.js";
 import { highlight } from "./highlight.js";
+import { isTouch, onTouchElsewhere } from "./touch.js";
 
 const REACH = 36;
 // A line of the leaderboard is meant rather than one of the background that lies as near.
@@ -47,13 +48,14 @@ export class Pointer {
     this.element.append(this.box, this.tip);
     const on = (type, listener) => this.element.addEventListener(type, listener.bind(this));
     on("pointermove", this.moved);
-    on("pointerleave", this.left);
+    on("pointerleave", (event) => isTouch(event) || this.left());
     on("pointerdown", this.pressed);
     on("pointerup", this.released);
     on("pointercancel", this.left);
     on("dblclick", () => curves.setZoom(null));
     on("keydown", this.key);
     on("blur", this.left);
+    onTouchElsewhere(this.element, () => this.found && this.left());
   }
 
   place(event) {
@@ -86,8 +88,9 @@ export class Pointer {
   }
 
   show(found) {
+    // Where it shows nobody, who stands out is meant by another part of the page.
+    if (found || this.found) highlight(found ? [found.agent] : null);
     this.found = found;
-    highlight(found ? [found.agent] : null);
     this.tip.hidden = !found;
     if (!found) return;
     const { axis } = this.curves.view;
@@ -108,11 +111,12 @@ export class Pointer {
 
   tipAt({ x, y }) {
     const { at, size } = this.curves.picture;
-    const right = at.x.at(x) > size.width * 0.6;
+    const wide = this.tip.offsetWidth;
+    const beside = at.x.at(x) > size.width * 0.6 ? at.x.at(x) - wide - 10 : at.x.at(x) + 10;
     const below = at.y.at(y) < 46;
-    this.tip.style.left = `${at.x.at(x)}px`;
+    this.tip.style.left = `${Math.max(0, Math.min(size.width - wide, beside))}px`;
     this.tip.style.top = `${Math.min(size.height, Math.max(0, at.y.at(y)))}px`;
-    this.tip.style.translate = `${right ? "calc(-100% - 10px)" : "10px"} ${below ? "10px" : "calc(-100% - 8px)"}`;
+    this.tip.style.translate = `0 ${below ? "10px" : "calc(-100% - 8px)"}`;
   }
 
   // Zooming
@@ -154,10 +158,10 @@ export class Pointer {
   }
 
   // A finger first shows whose line it is; the second tap opens it.
-  clicked({ pointerType }) {
+  clicked(event) {
     const before = this.found?.agent;
     this.point();
-    if (this.found && (pointerType === "mouse" || before === this.found.agent)) this.open(this.found.agent);
+    if (this.found && (!isTouch(event) || before === this.found.agent)) this.open(this.found.agent);
   }
 
   open(agent) {

@@ -7,6 +7,7 @@ import { arrange, chosen, grown, lineOf } from "./tree.js";
 
 const PAD = { left: 16, right: 96, top: 14, bottom: 30 };
 const ROOM = 58;
+const ROOM_FIRST = 100;
 const LABEL_ROOM = 15;
 const KEYS = "Left: parent. Right: first child. Up and down: neighbours. Enter: open. Plus and minus: zoom.";
 const SHADES = ["surface", "ink", "muted", "line", "ghost", "accent", "good", "bad", "running",
@@ -220,7 +221,8 @@ export class Lineage extends CanvasChart {
     if (this.axis === "time") return timeTicks(0, this.end, Math.max(2, wide / 90)).map((tick) => [tick / this.end, duration(tick)]);
     const every = Math.max(1, Math.ceil((this.depth * ROOM) / wide));
     const levels = Array.from({ length: this.depth + 1 }, (_, level) => level).filter((level) => level % every === 0);
-    return levels.map((level) => [level / this.depth, level === 0 ? "founders" : level === 1 ? "1st descent" : ordinal(level)]);
+    const first = wide / this.depth < ROOM_FIRST ? "1st" : "1st descent";
+    return levels.map((level) => [level / this.depth, level === 0 ? "founders" : level === 1 ? first : ordinal(level)]);
   }
 
   paintLinks(context, tones, places) {

@@ -1,16 +1,18 @@
 """The learning curves of a tournament's page: every way to look at them, zooming, pointing, and what is downloaded."""
 
 import csv
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, WebSocket, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, WebSocket, expect
 
 from benchmarks.crowd import ROUND
-from tests.browser.conftest import until
+from tests.browser.conftest import WAIT_MS, until
 from tests.stack import REPOSITORY, Stack, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
@@ -26,6 +28,11 @@ PLACE = """(agent) => {
   const { end } = podracer.curves.lines.line(agent);
   const { left, top } = element.getBoundingClientRect();
   return [left + at.x.at(end.x) - 2, top + at.y.at(end.y)];
+}"""
+
+SPOT = """(chart) => {
+  const { x, y } = document.querySelector(`${chart} .spot`).getBoundingClientRect();
+  return [x + 11, y + 11];
 }"""
 
 
@@ -136,6 +143,48 @@ def test_pointing_at_an_agent_lets_it_stand_out_everywhere(shown: Page) -> None:
     expect(shown.get_by_role("status", name="Chosen line")).to_contain_text(name)
     shown.locator("[data-plot]").press("Enter")
     expect(shown).to_have_url(f"/agents/{agent}/")
+
+
+@pytest.fixture
+def finger(browser: Browser, stack: Stack, context: BrowserContext) -> Iterator[Page]:
+    """A phone's page."""
+    phone = browser.new_context(
+        base_url=stack.url,
+        storage_state=context.storage_state(),
+        viewport={"width": 360, "height": 740},
+        has_touch=True,
+        is_mobile=True,
+    )
+    phone.set_default_timeout(WAIT_MS)
+    yield phone.new_page()
+    phone.close()
+
+
+def test_a_finger_shows_first_and_opens_with_the_second_tap(finger: Page, crowd: str) -> None:
+    def tap(chart: Locator, place: str, of: str, tip: Locator) -> None:
+        chart.scroll_into_view_if_needed()
+        finger.touchscreen.tap(*finger.evaluate(place, of))
+        expect(tip).to_be_visible()
+        assert finger.evaluate("podracer.curves.highlighted") == [agent]
+        finger.get_by_role("heading", name=re.compile("^crowd of")).tap()
+        expect(tip).to_be_hidden()
+        assert not finger.evaluate("podracer.curves.highlighted")
+        chart.scroll_into_view_if_needed()
+        for _ in range(2):
+            finger.touchscreen.tap(*finger.evaluate(place, of))
+        expect(finger).to_have_url(f"/agents/{agent}/")
+
+    finger.goto(f"/tournaments/{crowd}/")
+    until(finger, COMPLETE)
+    agent = finger.evaluate("podracer.curves.store.ranked[0].agent")
+    plot = finger.locator("[data-plot]")
+    tap(plot, PLACE, agent, plot.locator(".tip"))
+
+    finger.goto(f"/tournaments/{crowd}/")
+    tree = finger.locator("[data-tree-plot]")
+    tree.scroll_into_view_if_needed()
+    expect(tree.get_by_role("link")).to_be_visible()
+    tap(tree, SPOT, "[data-tree-plot]", tree.locator(".chart-tip"))
 
 
 def test_the_whole_is_downloaded_as_a_table(shown: Page, tmp_path: Path) -> None:
