@@ -30,11 +30,6 @@ export function drawAxes(svg, at, kind, target, { width, height }) {
   );
 }
 
-export function drawNothing(svg, { width, height }) {
-  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  svg.replaceChildren(s("text", { x: width / 2, y: height / 2, "text-anchor": "middle" }, "Waiting for the first points…"));
-}
-
 // A text at the edge stays within the picture.
 const anchor = (x, width) => (x > width - 24 ? "end" : "middle");
 

@@ -101,6 +101,19 @@ def test_outliers_are_clipped_with_a_mark_and_smoothing_keeps_the_return_behind(
     until(shown, "podracer.curves.scene.others.length === 0 && podracer.curves.scene.board.length === 12")
 
 
+def test_where_all_returns_are_negative_a_log_axis_says_so_and_offers_the_linear_one(shown: Page) -> None:
+    figure = shown.get_by_role("figure", name="Learning curves")
+    shown.evaluate(
+        "podracer.curves.store.curves.forEach((curve) => curve.episodic_return = curve.episodic_return.map(() => -1))"
+    )
+    choose(shown, "Scale of the vertical axis", "Log")
+    expect(figure).to_contain_text("Every return is 0 or less")
+    figure.get_by_role("button", name="Show them on a linear axis").press("Enter")
+    expect(shown.get_by_role("button", name="Linear", exact=True)).to_have_attribute("aria-pressed", "true")
+    expect(figure).not_to_contain_text("Every return is 0 or less")
+    assert "−1" in ticks(shown, "y")
+
+
 def test_zooming_asks_for_the_points_of_the_part_and_every_spike_is_there(shown: Page) -> None:
     agent = shown.evaluate("podracer.curves.scene.board[0].style.agent")
     held = f"podracer.curves.lines.line('{agent}').x.filter((x) => x >= {ROUND // 4} && x <= {ROUND // 2}).length"
@@ -131,7 +144,9 @@ def test_pointing_at_an_agent_lets_it_stand_out_everywhere(shown: Page) -> None:
     row = shown.get_by_role("table", name="Leaderboard").locator(f"tr[data-agents='{agent}']")
     plain = row.evaluate("row => getComputedStyle(row).backgroundColor")
     shown.mouse.move(*shown.evaluate(PLACE, agent))
-    expect(shown.locator("[data-plot] .tip")).to_contain_text(name)
+    expect(shown.locator("[data-plot] .tip")).to_contain_text(
+        re.compile(f"^{name} return .* evaluation .*, deterministic$")
+    )
     assert row.evaluate("row => getComputedStyle(row).backgroundColor") != plain
     shown.mouse.move(5, 5)
     expect(shown.locator("[data-plot] .tip")).to_be_hidden()
@@ -220,6 +235,18 @@ def run(page: Page, module: str, expression: str, *values: Any) -> Any:
         f"async (values) => {{ const module = await import('/static/js/{module}'); return ({expression})(...values); }}"
     )
     return page.evaluate(source, list(values))
+
+
+def test_the_band_of_a_mean_ends_where_the_pods_do(page: Page) -> None:
+    page.goto("/")
+    group = {
+        "mean_low": [-3000, 1, None],
+        "mean_high": [1000, 3, None],
+        "lowest": [-1200, 0, 5],
+        "highest": [-900, 4, 5],
+    }
+    kept = run(page, "curves-range.js", "(group) => module.withinSeen(group)", group)
+    assert (kept["mean_low"], kept["mean_high"]) == ([-1200, 1, None], [-900, 3, None])
 
 
 def test_smoothing_keeps_a_constant_and_a_gap(page: Page) -> None:
