@@ -25,7 +25,8 @@ export class Picture {
     this.element = element;
     this.grid = s("svg", { "aria-hidden": "true" });
     this.canvases = Object.fromEntries(["others", "growing", "board", "top"].map((name) => [name, h("canvas", { "aria-hidden": "true" })]));
-    element.append(this.grid, ...Object.values(this.canvases));
+    this.front = s("svg", { "aria-hidden": "true" });
+    element.append(this.grid, ...Object.values(this.canvases), this.front);
     this.nothing = new Nothing(element);
     this.beyond = {};
     this.colorsRead();
@@ -61,8 +62,8 @@ export class Picture {
     if (key === this.fitted) return false;
     this.fitted = key;
     this.at = { x: new Scale(view.x, x, across), y: new Scale(view.y, y, up) };
-    if (nothing) this.grid.replaceChildren();
-    else drawAxes(this.grid, this.at, view.axis, target, this.size);
+    if (nothing) for (const svg of [this.grid, this.front]) svg.replaceChildren();
+    else drawAxes(this.grid, this.front, this.at, view.axis, target, this.size);
     this.nothing.show(nothing);
     return true;
   }

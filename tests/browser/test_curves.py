@@ -131,7 +131,7 @@ def test_zooming_asks_for_the_points_of_the_part_and_every_spike_is_there(shown:
         shown.mouse.up()
     until(shown, f"{held} === {POINTS // 4 + 1}")
     until(shown, "location.hash.includes('from=')")
-    shown.get_by_role("button", name="Show all", exact=True).click()
+    shown.get_by_role("button", name="Show all of the curves").click()
     until(shown, f"podracer.curves.picture.at.x.high >= {ROUND}")
     shown.locator("[data-plot]").press("+")
     until(shown, "podracer.curves.zoom !== null")
