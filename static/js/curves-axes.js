@@ -42,9 +42,10 @@ function targetLine(at, target) {
   return [s("line", { class: "goal", x1: at.x.start, x2: at.x.end, y1: y, y2: y })];
 }
 
+// At the left, where curves are still far from it.
 function targetName(at, target) {
   if (!shown(at, target)) return [];
   const y = at.y.at(target);
   const below = y - at.y.end < 12;
-  return [s("text", { class: "goal", x: at.x.end, y: below ? y + 14 : y - 5, "text-anchor": "end" }, `target ${number(target)}`)];
+  return [s("text", { class: "goal", x: at.x.start + 4, y: below ? y + 14 : y - 5 }, `target ${number(target)}`)];
 }
