@@ -11,6 +11,7 @@ from podracer_core.errors import DivergedError
 from podracer_core.evaluator import Evaluator
 from podracer_core.progress import Evaluation
 from podracer_core.spec import PodPlan
+from podracer_core.tournament import sentences
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,9 @@ class Verdict:
     glance: Evaluation
 
     def __str__(self) -> str:
-        text = f"score {self.evaluation.score:.1f} over {self.evaluation.episodes} episodes"
+        text = f"score {sentences.number(self.evaluation.score)} over {self.evaluation.episodes} episodes"
         more = self.again or self.confirmation
-        return f"{text}, {more.score:.1f} over {more.episodes} more" if more else text
+        return f"{text}, {sentences.number(more.score)} over {more.episodes} more" if more else text
 
 
 class _InterruptedError(Exception):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from podracer_core.spec import StopSpec
+from podracer_core.tournament.sentences import number
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ def stop_reason(stop: StopSpec, standing: Standing) -> str | None:
     """The first stop rule that is met, as a sentence, or None."""
     confirmed = standing.confirmed_score
     if stop.score is not None and confirmed is not None and confirmed >= stop.score:
-        return f"The target score of {stop.score:g} was reached and confirmed at {confirmed:.5g}."
+        return f"The target score of {number(stop.score)} was reached and confirmed at {number(confirmed)}."
     if stop.pods is not None and standing.pods >= stop.pods:
         return "Its one pod finished." if stop.pods == 1 else f"All {stop.pods:,} pods finished."
     if stop.env_steps is not None and standing.env_steps >= stop.env_steps:

@@ -2,7 +2,7 @@
 import { BoardView } from "./board_view.js";
 import { $, address, h, s, setText } from "./dom.js";
 import { glide } from "./flip.js";
-import { aligned, certainty, changes, number } from "./format.js";
+import { aligned, certainty, changes, number, plural } from "./format.js";
 
 // Ensembles have no colour of a line of their own.
 const tone = (item) => (item.color === null ? "ens" : `c${item.color % 12}`);
@@ -104,7 +104,7 @@ export class Board {
     setText(this.count, this.view.filtered ? `${wanted.length} of ${items.length}` : "");
     this.tools.classList.toggle("filtered", this.view.filtered);
     this.more.hidden = wanted.length <= SHOWN;
-    setText(this.more, this.all ? `Show the first ${SHOWN}` : `Show all ${wanted.length}`);
+    setText(this.more, this.all ? `Show the first ${SHOWN}` : `Show all ${plural(wanted.length, "agent")}`);
   }
 
   // The rows that are wanted, in their order; who was there glides to the new place, and keeps the focus.

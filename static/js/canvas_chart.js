@@ -3,8 +3,11 @@
 // What is there is painted once; what is pointed at is painted over it, so that pointing costs next to nothing.
 import { h } from "./dom.js";
 import { color } from "./figure.js";
+import { isTouch, onTouchElsewhere } from "./touch.js";
 
+// How near is near enough: a finger is broader than the tip of an arrow.
 const NEAR = 14;
+const NEAR_FINGER = 24;
 const ZOOM_STEP = 1.6;
 const MOST_ZOOM = 60;
 const CLICK_SLACK = 4;
@@ -41,10 +44,14 @@ export class CanvasChart {
   listen() {
     const { canvas, link } = this;
     canvas.addEventListener("pointermove", (event) => this.move(event));
-    canvas.addEventListener("pointerleave", () => this.point(null));
+    canvas.addEventListener("pointerleave", (event) => isTouch(event) || this.point(null));
     canvas.addEventListener("pointerdown", (event) => this.down(event));
     canvas.addEventListener("pointerup", (event) => this.up(event));
-    canvas.addEventListener("pointercancel", () => (this.drag = null));
+    canvas.addEventListener("pointercancel", () => {
+      this.drag = null;
+      this.point(null);
+    });
+    onTouchElsewhere(this.root, () => this.point(null));
     canvas.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
@@ -149,7 +156,11 @@ export class CanvasChart {
         return;
       }
     }
-    this.point(this.near(event.offsetX, event.offsetY, NEAR), event.offsetX, event.offsetY);
+    this.point(this.under(event), event.offsetX, event.offsetY);
+  }
+
+  under(event) {
+    return this.near(event.offsetX, event.offsetY, isTouch(event) ? NEAR_FINGER : NEAR);
   }
 
   down(event) {
@@ -162,9 +173,9 @@ export class CanvasChart {
     const { drag } = this;
     this.drag = null;
     if (!drag || drag.moved) return;
-    const item = this.near(event.offsetX, event.offsetY, NEAR);
+    const item = this.under(event);
     // A finger points first and opens with the second tap.
-    const first = event.pointerType === "touch" && item?.id !== drag.before;
+    const first = isTouch(event) && item?.id !== drag.before;
     this.point(item, event.offsetX, event.offsetY);
     if (!item || first) return;
     if (item.act) item.act();

@@ -4,17 +4,19 @@ import { plural } from "./format.js";
 
 const entry = (kind, text) => h("span", {}, h("i", { class: kind }), text);
 
-function entries({ view, growing, board, others, target, champion }) {
+function entries({ view, growing, board, others, target, champion, marks }) {
   const goal = target === null ? [] : [entry("dash", "target")];
   const pods = entry("ghost", "single pods");
-  if (view.pods === "best") return [entry("accent", "best return of all pods so far"), pods, ...goal];
+  const scored = marks.length ? [entry(`scored c${champion % 12}`, view.pods === "best" ? "the champion's evaluation" : "evaluation, deterministic")] : [];
+  if (view.pods === "best") return [entry("accent", "best return of all pods so far"), ...scored, pods, ...goal];
   if (view.pods === "band") {
     const [middle, band] = view.band === "iqm" ? ["interquartile mean of the pods at x", "middle half of the pods"]
-      : ["mean of the pods at x", "95 % interval of the mean"];
+      : ["mean of the pods at x", "95 % interval of the mean, no wider than the range of the pods"];
     return [entry("accent", middle), entry("band", band), pods, ...goal];
   }
   return [
     entry(`c${champion % 12}`, "leaderboard, in the colour of its chip"),
+    ...scored,
     (growing.length > 0 || !board.length) && entry("run", "training now"),
     (others.length > 0 || view.pods === "all") && entry("ghost", "others"),
     ...goal,

@@ -22,13 +22,18 @@ export function paintLine(ctx, xs, ys, at) {
 
 // Between two columns; nothing where one of them is not known.
 export function paintBand(ctx, xs, lows, highs, at) {
-  const known = xs.map((_, index) => index).filter((index) => lows[index] !== null && highs[index] !== null);
-  if (known.length < 2) return;
-  ctx.beginPath();
-  for (const index of known) ctx.lineTo(at.x.at(xs[index]), at.y.at(highs[index]));
-  for (const index of known.reverse()) ctx.lineTo(at.x.at(xs[index]), at.y.at(lows[index]));
-  ctx.closePath();
-  ctx.fill();
+  const known = (index) => lows[index] !== null && highs[index] !== null;
+  for (let from = 0; from < xs.length; from += 1) {
+    if (!known(from)) continue;
+    let to = from;
+    while (to + 1 < xs.length && known(to + 1)) to += 1;
+    ctx.beginPath();
+    for (let index = from; index <= to; index += 1) ctx.lineTo(at.x.at(xs[index]), at.y.at(highs[index]));
+    for (let index = to; index >= from; index -= 1) ctx.lineTo(at.x.at(xs[index]), at.y.at(lows[index]));
+    ctx.closePath();
+    ctx.fill();
+    from = to;
+  }
 }
 
 export function paintDot(ctx, { x, y }, at, radius) {

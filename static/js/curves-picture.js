@@ -1,9 +1,11 @@
-// The picture of a scene {view, zoom, zoomY, others, growing, board, lines, group, target}: axes as SVG, and canvases
+// The picture of a scene {view, zoom, zoomY, others, growing, board, marks, lines, group, target}: axes as SVG, and canvases
 // above them, so that lines which do not change are painted once, and those that grow get only what is new.
-import { drawAxes, drawNothing, marginsOf, ticksWanted } from "./curves-axes.js";
+import { drawAxes, marginsOf, ticksWanted } from "./curves-axes.js";
+import { Nothing, nothingOf } from "./curves-nothing.js";
 import { paintBand, paintBeyond, paintDot, paintLine } from "./curves-paint.js";
 import { bandColumns, rangeX, rangeY } from "./curves-range.js";
 import { Scale } from "./curves-scale.js";
+import { paintMark } from "./curves-scores.js";
 import { h, s } from "./dom.js";
 import { color } from "./figure.js";
 
@@ -23,13 +25,15 @@ export class Picture {
     this.element = element;
     this.grid = s("svg", { "aria-hidden": "true" });
     this.canvases = Object.fromEntries(["others", "growing", "board", "top"].map((name) => [name, h("canvas", { "aria-hidden": "true" })]));
-    element.append(this.grid, ...Object.values(this.canvases));
+    this.front = s("svg", { "aria-hidden": "true" });
+    element.append(this.grid, ...Object.values(this.canvases), this.front);
+    this.nothing = new Nothing(element);
     this.beyond = {};
     this.colorsRead();
   }
 
   colorsRead() {
-    const names = ["--ghost", "--running", "--accent", "--ink", ...Array.from({ length: 12 }, (_, index) => `--chip-${index}`)];
+    const names = ["--ghost", "--running", "--accent", "--ink", "--surface", ...Array.from({ length: 12 }, (_, index) => `--chip-${index}`)];
     this.colors = Object.fromEntries(names.map((name) => [name, color(name)]));
   }
 
@@ -53,12 +57,14 @@ export class Picture {
     const x = rangeX(scene, ticksWanted(across[1] - across[0], "x"));
     const y = rangeY(scene, x, ticksWanted(up[0] - up[1], "y"));
     const { view, target } = scene;
-    const key = JSON.stringify([view.axis, view.x, view.y, x, y, target, scene.lines.some((line) => line.end)]);
+    const nothing = nothingOf(scene);
+    const key = JSON.stringify([view.axis, view.x, view.y, x, y, target, nothing]);
     if (key === this.fitted) return false;
     this.fitted = key;
     this.at = { x: new Scale(view.x, x, across), y: new Scale(view.y, y, up) };
-    if (scene.lines.some((line) => line.end)) drawAxes(this.grid, this.at, view.axis, target, this.size);
-    else drawNothing(this.grid, this.size);
+    if (nothing) for (const svg of [this.grid, this.front]) svg.replaceChildren();
+    else drawAxes(this.grid, this.front, this.at, view.axis, target, this.size);
+    this.nothing.show(nothing);
     return true;
   }
 
@@ -72,11 +78,11 @@ export class Picture {
     });
   }
 
-  paintBoard({ board }) {
+  paintBoard({ board, marks }) {
     this.paint("board", (ctx, taken) => {
       this.paintLines(ctx, board, taken);
       for (const { line, style } of board) this.paintHead(ctx, line, style);
-    });
+    }, { marks });
   }
 
   paintGrowing({ growing }) {
@@ -87,7 +93,7 @@ export class Picture {
   // Only what has come to the lines since they were painted.
   paintGrowth({ growing }) {
     const added = growing.map(({ line, style }) => ({ style, line: tail(line, this.painted.get(style.agent)) }));
-    this.paint("growing", (ctx, taken) => this.paintLines(ctx, added.filter(({ line }) => line), taken), false);
+    this.paint("growing", (ctx, taken) => this.paintLines(ctx, added.filter(({ line }) => line), taken), { cleared: false });
     for (const { line, style } of growing) this.painted.set(style.agent, line.x.length);
   }
 
@@ -97,11 +103,11 @@ export class Picture {
     this.paint("top", (ctx, taken) => {
       this.paintLines(ctx, drawn ?? [], taken);
       for (const { line, style } of drawn ?? []) this.paintHead(ctx, line, style);
-    });
+    }, { marks: (drawn ?? []).map(({ mark }) => mark).filter(Boolean) });
   }
 
-  // Let `work` draw on a layer within the axes, cleared unless told otherwise.
-  paint(layer, work, cleared = true) {
+  // Let `work` draw on a layer within the axes, cleared unless told otherwise; a mark may lie across their edge.
+  paint(layer, work, { cleared = true, marks = [] } = {}) {
     const ctx = this.canvases[layer].getContext("2d");
     const { x, y } = this.at;
     ctx.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
@@ -114,6 +120,7 @@ export class Picture {
     const taken = { places: new Set(), beyond: 0 };
     work(ctx, taken);
     ctx.restore();
+    for (const mark of marks) paintMark(ctx, mark, this.at, this.colors["--surface"]);
     this.beyond[layer] = taken.beyond + (cleared ? 0 : this.beyond[layer]);
   }
 

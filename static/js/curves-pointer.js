@@ -2,9 +2,11 @@
 import { indexAt } from "./curves-lines.js";
 import { bandColumns } from "./curves-range.js";
 import { spoken } from "./curves-scale.js";
+import { nearestMark, scoreWords } from "./curves-scores.js";
 import { $, address, h } from "./dom.js";
 import { number } from "./format.js";
 import { highlight } from "./highlight.js";
+import { isTouch, onTouchElsewhere } from "./touch.js";
 
 const REACH = 36;
 // A line of the leaderboard is meant rather than one of the background that lies as near.
@@ -47,13 +49,14 @@ export class Pointer {
     this.element.append(this.box, this.tip);
     const on = (type, listener) => this.element.addEventListener(type, listener.bind(this));
     on("pointermove", this.moved);
-    on("pointerleave", this.left);
+    on("pointerleave", (event) => isTouch(event) || this.left());
     on("pointerdown", this.pressed);
     on("pointerup", this.released);
     on("pointercancel", this.left);
     on("dblclick", () => curves.setZoom(null));
     on("keydown", this.key);
     on("blur", this.left);
+    onTouchElsewhere(this.element, () => this.found && this.left());
   }
 
   place(event) {
@@ -81,21 +84,26 @@ export class Pointer {
   point() {
     const { scene, picture } = this.curves;
     const { px, py } = this.last;
-    if (this.curves.grouped) this.showGroup(scene, picture.at, px);
-    else this.show(nearest(scene, picture.at, px, py));
+    const mark = nearestMark(scene.marks, picture.at, px, py);
+    if (mark || !this.curves.grouped) this.show(mark ?? nearest(scene, picture.at, px, py));
+    else this.showGroup(scene, picture.at, px);
   }
 
   show(found) {
+    // Where it shows nobody, who stands out is meant by another part of the page.
+    if (found || this.found) highlight(found ? [found.agent] : null);
     this.found = found;
-    highlight(found ? [found.agent] : null);
     this.tip.hidden = !found;
     if (!found) return;
     const { axis } = this.curves.view;
-    this.tip.replaceChildren(h("strong", {}, this.nameOf(found.agent)), ` ${number(found.y)} `, h("span", { class: "sub" }, `at ${spoken(axis, found.x)}`));
-    this.tipAt(found);
+    const scored = this.curves.store.scoreOf(found.agent);
+    this.tip.replaceChildren(h("strong", {}, this.nameOf(found.agent)), ` return ${number(found.y)} `, h("span", { class: "sub" }, `at ${spoken(axis, found.x)}`),
+      ...(scored ? [" ", h("div", { class: "sub" }, scoreWords(scored))] : []));
+    this.tipAt({ x: found.x, y: found.tipY ?? found.y });
   }
 
   showGroup({ group, view }, at, px) {
+    this.show(null);
     const index = group?.x.length ? Math.min(group.x.length - 1, indexAt(group.x, at.x.value(px))) : -1;
     this.tip.hidden = index < 0;
     if (index < 0) return;
@@ -108,17 +116,18 @@ export class Pointer {
 
   tipAt({ x, y }) {
     const { at, size } = this.curves.picture;
-    const right = at.x.at(x) > size.width * 0.6;
-    const below = at.y.at(y) < 46;
-    this.tip.style.left = `${at.x.at(x)}px`;
+    const wide = this.tip.offsetWidth;
+    const beside = at.x.at(x) > size.width * 0.6 ? at.x.at(x) - wide - 10 : at.x.at(x) + 10;
+    const below = at.y.at(y) < 62;
+    this.tip.style.left = `${Math.max(0, Math.min(size.width - wide, beside))}px`;
     this.tip.style.top = `${Math.min(size.height, Math.max(0, at.y.at(y)))}px`;
-    this.tip.style.translate = `${right ? "calc(-100% - 10px)" : "10px"} ${below ? "10px" : "calc(-100% - 8px)"}`;
+    this.tip.style.translate = `0 ${below ? "10px" : "calc(-100% - 8px)"}`;
   }
 
   // Zooming
 
   pressed(event) {
-    if (event.button !== 0 || !this.curves.picture.at) return;
+    if (event.button !== 0 || !this.curves.picture.at || event.target.closest("button")) return;
     this.last = this.from = this.place(event);
     this.element.setPointerCapture(event.pointerId);
   }
@@ -154,10 +163,10 @@ export class Pointer {
   }
 
   // A finger first shows whose line it is; the second tap opens it.
-  clicked({ pointerType }) {
+  clicked(event) {
     const before = this.found?.agent;
     this.point();
-    if (this.found && (pointerType === "mouse" || before === this.found.agent)) this.open(this.found.agent);
+    if (this.found && (!isTouch(event) || before === this.found.agent)) this.open(this.found.agent);
   }
 
   open(agent) {
@@ -170,7 +179,7 @@ export class Pointer {
     const acts = { ArrowUp: () => this.step(-1), ArrowDown: () => this.step(1), "+": () => this.magnify(KEY_ZOOM), "=": () => this.magnify(KEY_ZOOM),
       "-": () => this.magnify(1 / KEY_ZOOM), ArrowLeft: () => this.pan(-0.2), ArrowRight: () => this.pan(0.2), 0: () => this.curves.setZoom(null),
       Enter: () => this.found && this.open(this.found.agent), Escape: () => this.show(null) };
-    if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey || !this.curves.picture.at) return;
+    if (event.target !== this.element || !acts[event.key] || event.ctrlKey || event.metaKey || event.altKey || !this.curves.picture.at) return;
     event.preventDefault();
     acts[event.key]();
   }

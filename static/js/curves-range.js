@@ -20,10 +20,14 @@ export function rangeX({ view, zoom, lines }, ticks) {
   return view.axis === "depth" ? [0, Math.ceil(last - 1e-9)] : roundedRange("linear", 0, last, ticks, PARTS.x);
 }
 
-export function rangeY({ view, zoom, zoomY, lines, group, target }, [from, to], ticks) {
+export function rangeY({ view, zoom, zoomY, lines, group, target, marks }, [from, to], ticks) {
   if (zoomY) return zoomY;
   const log = view.y === "log";
   let [low, high] = extremes(view, zoom, grouped(group, view) ?? lines, from, to);
+  for (const { end, score } of marks) {
+    if ((log && score <= 0) || end.x < from || end.x > to) continue;
+    [low, high] = [Math.min(low, score), Math.max(high, score)];
+  }
   if (target !== null && !zoom && !(log && target <= 0)) [low, high] = [Math.min(low, target), Math.max(high, target)];
   if (!Number.isFinite(low)) return log ? [1, 10] : [0, 1];
   // Returns that are good above 0 are seen against 0; negative ones would only be squeezed by it.
@@ -41,6 +45,12 @@ function grouped(group, view) {
 
 // Lower end, middle and upper end of the band.
 export const bandColumns = (view) => (view.band === "iqm" ? ["lower_quartile", "iqm", "upper_quartile"] : ["mean_low", "mean", "mean_high"]);
+
+// Of two or three pods the interval of the mean goes far beyond all that any of them had: it ends where they do.
+export function withinSeen(group) {
+  const bounded = (name) => group[name].map((value, index) => (value === null ? null : Math.min(Math.max(value, group.lowest[index]), group.highest[index])));
+  return { ...group, mean_low: bounded("mean_low"), mean_high: bounded("mean_high") };
+}
 
 function extremes(view, zoom, lines, from, to) {
   if (view.clip === "off" && !zoom && "low" in (lines[0] ?? {})) {

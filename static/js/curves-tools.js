@@ -1,4 +1,5 @@
 // The controls above the curves: what they show and what they change.
+import { insteadOf } from "./curves-nothing.js";
 import { $, $$, setText } from "./dom.js";
 
 const NAMES = { steps: "Steps", time: "Time", depth: "Descent", all: "all pods", board: "the board", best: "best", band: "band" };
@@ -26,6 +27,12 @@ export function toolsStart(root, curves) {
     if (name) curves.setView({ [name]: button.value });
     const { switch: switched } = button?.dataset ?? {};
     if (switched) curves.setView({ [switched]: curves.view[switched] === button.value ? button.dataset.other : button.value });
+  });
+  curves.element.addEventListener("click", ({ target }) => {
+    const way = target.closest("button");
+    if (!way) return;
+    curves.setView(insteadOf(way.value));
+    curves.element.focus({ preventScroll: true });
   });
   smoothing.addEventListener("input", () => curves.setView({ smoothing: Number(smoothing.value) }));
   $("[data-zoom-reset]").addEventListener("click", () => {

@@ -4,6 +4,8 @@ import { call } from "./api.js";
 import { legendShow } from "./curves-legend.js";
 import { Lines } from "./curves-lines.js";
 import { Picture } from "./curves-picture.js";
+import { withinSeen } from "./curves-range.js";
+import { markOf } from "./curves-scores.js";
 import { viewKeep, viewRead } from "./curves-view.js";
 
 const DRAW_EVERY_MS = 100;
@@ -109,7 +111,7 @@ export class Curves {
     try {
       const group = await call("GET", address);
       if (!this.grouped || address !== this.address("/statistics", GROUP_ROWS)) return;
-      this.group = group;
+      this.group = withinSeen(group);
       this.drawNow();
     } catch {
       this.groupOld = true; // asked again when the next points come
@@ -202,12 +204,23 @@ export class Curves {
       others: back.map((agent) => drawn({ agent, color: this.picture.colors["--ghost"], width: 1 })),
       growing: growing.map(drawn),
       board: board.map(drawn),
+      marks: this.marks(),
     };
   }
 
+  // The evaluations of the leaderboard, the champion's last; beside the best of all pods the champion's alone.
+  marks() {
+    if (this.view.pods === "band") return [];
+    const ranked = this.view.pods === "best" ? this.store.ranked.slice(0, 1) : this.store.ranked.toReversed();
+    return ranked.map((item) => markOf(item, this.lines.line(item.agent), this.colorOf(item))).filter(Boolean);
+  }
+
+  colorOf({ color }) {
+    return this.picture.colors[`--chip-${color % 12}`];
+  }
+
   board() {
-    return this.store.ranked.toReversed().map(({ agent, color, rank }) => ({
-      agent, color: this.picture.colors[`--chip-${color % 12}`], width: rank === 1 ? 2.6 : 2 }));
+    return this.store.ranked.toReversed().map((item) => ({ agent: item.agent, color: this.colorOf(item), width: item.rank === 1 ? 2.6 : 2 }));
   }
 
   running() {
@@ -218,8 +231,11 @@ export class Curves {
 
   // How an agent is drawn when it stands out; in the colour of its chip, if it has one.
   drawnOf(agent) {
-    const ranked = this.board().find((style) => style.agent === agent);
-    return { line: this.lines.line(agent), style: { agent, color: ranked?.color ?? this.picture.colors["--ink"], width: 3 } };
+    const ranked = this.store.ranked.find((item) => item.agent === agent);
+    const color = ranked ? this.colorOf(ranked) : this.picture.colors["--ink"];
+    const line = this.lines.line(agent);
+    const scored = this.store.scoreOf(agent);
+    return { line, style: { agent, color, width: 3 }, mark: scored && markOf(scored, line, color) };
   }
 
   highlight(agents) {

@@ -4,7 +4,9 @@ import { h, s } from "./dom.js";
 import { margin, number } from "./format.js";
 import { niceTicks } from "./scales.js";
 
-const WIDTH = 640;
+// Where the part of the page that it goes to has no width yet.
+const USUAL_WIDTH = 640;
+const PIXELS_A_TICK = 90;
 const SIDE = 12;
 const DOT = 9;
 const HEIGHT = 74;
@@ -31,14 +33,14 @@ export function evaluations({ returns, screening }) {
   ].filter((part) => part.values.length);
 }
 
-function axisOf(values, { score_low: low, score_high: high }) {
+function axisOf(values, { score_low: low, score_high: high }, width) {
   const ends = [...values, low, high].filter(Number.isFinite);
   let [least, most] = [Math.min(...ends), Math.max(...ends)];
   if (least === most) [least, most] = [least - Math.max(1, Math.abs(least) / 10), most + Math.max(1, Math.abs(most) / 10)];
-  return { least, most, at: (value) => SIDE + ((WIDTH - 2 * SIDE) * (value - least)) / (most - least) };
+  return { width, least, most, at: (value) => SIDE + ((width - 2 * SIDE) * (value - least)) / (most - least) };
 }
 
-// Equal returns stand on each other up to a height, then side by side, so that they can be counted.
+// Equal returns stand on each other, the closer the more there are.
 function stacked(values, axis) {
   const most = Math.floor((HEIGHT - 10) / DOT);
   const stacks = new Map();
@@ -47,32 +49,35 @@ function stacked(values, axis) {
     stacks.set(column, [...(stacks.get(column) ?? []), value]);
   }
   const highest = Math.max(...[...stacks.values()].map((stack) => stack.length));
-  const alone = stacks.size === 1;
-  const step = alone || highest <= most ? DOT : (HEIGHT - 10) / highest;
-  return [...stacks].flatMap(([column, stack]) => stack.map((value, index) => {
-    const wide = alone ? Math.ceil(stack.length / most) : 1;
-    const x = column * DOT + (alone ? (Math.floor(index / most) - (wide - 1) / 2) * DOT : 0);
-    return { value, x, y: HEIGHT - 5 - (alone ? index % most : index) * step };
-  }));
+  const step = highest <= most ? DOT : (HEIGHT - 10) / highest;
+  return [...stacks].flatMap(([column, stack]) =>
+    stack.map((value, index) => ({ value, x: stacks.size === 1 ? axis.at(value) : column * DOT, y: HEIGHT - 5 - index * step })));
+}
+
+// Where all are one value, it and how many they are; the column alone cannot be counted.
+function allOne(values, axis) {
+  if (values.length === 1 || values.some((value) => value !== values[0])) return null;
+  return s("text", { class: "count", x: axis.at(values[0]) + DOT + 3, y: HEIGHT / 2 + 4 }, `${values.length} × ${number(values[0])}`);
 }
 
 function strip({ values, interval }, axis) {
   const [middle, iqm] = [mean(values), interquartileMean(values)];
   const band = interval && interval.score_low !== null;
-  return s("svg", { class: "strip", viewBox: `0 0 ${WIDTH} ${HEIGHT + 8}`, role: "img",
+  return s("svg", { class: "strip", viewBox: `0 0 ${axis.width} ${HEIGHT + 8}`, role: "img",
     "aria-label": `${values.length} episodes, returns from ${number(Math.min(...values))} to ${number(Math.max(...values))}, mean ${number(middle)}, IQM ${number(iqm)}` },
   band && s("rect", { class: "band", x: axis.at(interval.score_low), y: 0, width: Math.max(2, axis.at(interval.score_high) - axis.at(interval.score_low)), height: HEIGHT }),
-  s("line", { class: "ground", x1: 0, x2: WIDTH, y1: HEIGHT, y2: HEIGHT }),
+  s("line", { class: "ground", x1: 0, x2: axis.width, y1: HEIGHT, y2: HEIGHT }),
   s("line", { class: "mean", x1: axis.at(middle), x2: axis.at(middle), y1: 0, y2: HEIGHT }),
   s("line", { class: "iqm", x1: axis.at(iqm), x2: axis.at(iqm), y1: 0, y2: HEIGHT }),
+  allOne(values, axis),
   stacked(values, axis).map(({ x, y, value }) => s("circle", { cx: x, cy: y, r: 3.6 }, s("title", {}, number(value)))));
 }
 
 function scale(axis) {
-  return s("svg", { class: "strip scale", viewBox: `0 0 ${WIDTH} 20`, "aria-hidden": "true" },
-    niceTicks(axis.least, axis.most, 6).flatMap((tick) => [
+  return s("svg", { class: "strip scale", viewBox: `0 0 ${axis.width} 20`, "aria-hidden": "true" },
+    niceTicks(axis.least, axis.most, Math.max(3, Math.min(6, axis.width / PIXELS_A_TICK))).flatMap((tick) => [
       s("line", { class: "ground", x1: axis.at(tick), x2: axis.at(tick), y1: 0, y2: 4 }),
-      s("text", { x: Math.max(14, Math.min(WIDTH - 14, axis.at(tick))), y: 16 }, number(tick)),
+      s("text", { x: Math.max(14, Math.min(axis.width - 14, axis.at(tick))), y: 16 }, number(tick)),
     ]));
 }
 
@@ -80,7 +85,7 @@ export function distributionShow(root, agent) {
   const parts = evaluations(agent);
   const all = parts.flatMap((part) => part.values);
   if (!all.length) return;
-  const axis = axisOf(all, agent);
+  const axis = axisOf(all, agent, root.clientWidth || USUAL_WIDTH);
   if (parts.length === 1) parts[0].interval = agent;
   root.replaceChildren(
     ...parts.flatMap((part) => [

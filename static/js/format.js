@@ -3,8 +3,10 @@
 const MINUS = "\u2212";
 // Between a figure and its unit, which a line never parts.
 const NBSP = "\u00a0";
-const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-const small = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
+// Halves go to the even number, as Python rounds them, and what is rounded to 0 has no sign.
+const ROUNDED = { roundingMode: "halfEven", signDisplay: "negative" };
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0, ...ROUNDED });
+const small = new Intl.NumberFormat("en", { maximumFractionDigits: 2, ...ROUNDED });
 const clockFormat = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 const fullFormat = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const relativeFormat = new Intl.RelativeTimeFormat("en", { numeric: "always" });
@@ -15,7 +17,7 @@ export function number(value) {
 }
 
 // For columns: two decimals always, so that the points stand below each other.
-const column = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const column = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2, ...ROUNDED });
 export function aligned(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   return (Math.abs(value) >= 100 ? whole : column).format(value).replace("-", MINUS);
@@ -93,8 +95,7 @@ export function changes(changed) {
   return Object.entries(changed ?? {}).map(([name, [old, now]]) => `${name} ${setting(old)} → ${setting(now)}`).join(", ");
 }
 
-// Halves go to the even number, as Python rounds them.
-const hundredth = new Intl.NumberFormat("en", { maximumFractionDigits: 0, roundingMode: "halfEven", useGrouping: false });
+const hundredth = new Intl.NumberFormat("en", { maximumFractionDigits: 0, useGrouping: false, ...ROUNDED });
 const ALMOST_ALL = `>${NBSP}99${NBSP}%`;
 // What is not all is not shown as all.
 export const percent = (share) => (share > 0.99 && share < 1 ? ALMOST_ALL : `${hundredth.format(share * 100)}${NBSP}%`);

@@ -16,6 +16,7 @@ export class Gantt extends CanvasChart {
     this.shades = ["surface", "ink", "muted", "line", "soft", "ghost", "bad", "warn", "running", ...SCORE_SHADES];
     this.fades = true;
     this.bars = [];
+    this.slots = [];
   }
 
   setData(data) {

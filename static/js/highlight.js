@@ -1,6 +1,8 @@
 // Some agents, mostly one, stand out wherever they are on the page: in whatever names them in data-agents, and by their
 // curves. A rule of its own does it, so that rows which are drawn anew need not be told.
 
+import { isTouch } from "./touch.js";
+
 const sheet = new CSSStyleSheet();
 document.adoptedStyleSheets.push(sheet);
 let current = "";
@@ -15,12 +17,14 @@ export function highlight(agents) {
   document.dispatchEvent(new CustomEvent("agenthighlight", { detail: agents }));
 }
 
+const agentsOf = (element) => element.closest("[data-agents]")?.dataset.agents.split(" ") ?? null;
+
 // The plot says itself which agent is pointed at.
 function follow(event) {
-  if (!event.target.closest("[data-plot]")) highlight(event.target.closest("[data-agents]")?.dataset.agents.split(" ") ?? null);
+  if (!event.target.closest("[data-plot]")) highlight(agentsOf(event.target));
 }
 
 document.addEventListener("pointerover", follow);
 document.addEventListener("focusin", follow);
-document.addEventListener("focusout", () => highlight(null));
-document.documentElement.addEventListener("pointerleave", () => highlight(null));
+document.addEventListener("focusout", ({ target }) => agentsOf(target)?.join() === current && highlight(null));
+document.documentElement.addEventListener("pointerleave", (event) => isTouch(event) || highlight(null));

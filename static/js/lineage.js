@@ -7,6 +7,7 @@ import { arrange, chosen, grown, lineOf } from "./tree.js";
 
 const PAD = { left: 16, right: 96, top: 14, bottom: 30 };
 const ROOM = 58;
+const ROOM_FIRST = 100;
 const LABEL_ROOM = 15;
 const KEYS = "Left: parent. Right: first child. Up and down: neighbours. Enter: open. Plus and minus: zoom.";
 const SHADES = ["surface", "ink", "muted", "line", "ghost", "accent", "good", "bad", "running",
@@ -26,6 +27,7 @@ export class Lineage extends CanvasChart {
     this.kept = new Set();
     this.nodes = new Map();
     this.list = [];
+    this.mores = new Map();
   }
 
   // Those shown of all, for the sentence above the tree.
@@ -100,7 +102,8 @@ export class Lineage extends CanvasChart {
       const [left, top] = this.place(node);
       const away = Math.hypot(left - x, top - y);
       if (away < reach && away < (best?.away ?? Infinity)) best = { node, away };
-      if (node.hidden && this.opens && Math.abs(top + 9 - y) < 7 && x > left + 6 && x < left + 30) return this.opener(node, left, top);
+      const more = this.mores.get(node);
+      if (more && x > more.left - 3 && x < more.right + 3 && y > more.top && y < more.bottom) return this.opener(node, left, top);
     }
     return best && this.item(best.node);
   }
@@ -220,7 +223,8 @@ export class Lineage extends CanvasChart {
     if (this.axis === "time") return timeTicks(0, this.end, Math.max(2, wide / 90)).map((tick) => [tick / this.end, duration(tick)]);
     const every = Math.max(1, Math.ceil((this.depth * ROOM) / wide));
     const levels = Array.from({ length: this.depth + 1 }, (_, level) => level).filter((level) => level % every === 0);
-    return levels.map((level) => [level / this.depth, level === 0 ? "founders" : level === 1 ? "1st descent" : ordinal(level)]);
+    const first = wide / this.depth < ROOM_FIRST ? "1st" : "1st descent";
+    return levels.map((level) => [level / this.depth, level === 0 ? "founders" : level === 1 ? first : ordinal(level)]);
   }
 
   paintLinks(context, tones, places) {
@@ -290,37 +294,58 @@ export class Lineage extends CanvasChart {
     context.stroke();
   }
 
-  // The champion's always, the others' where there is room below each other.
+  // The champion's always, the others' where there is room below each other; then how many children each hides.
   paintNames(context, tones, places) {
+    const boxes = [];
     const roomy = this.rowHeight >= LABEL_ROOM && this.axis !== "time"
       && ((this.width - PAD.left - PAD.right) / this.depth) * this.scales(this.view.zoom)[0] > ROOM;
     context.textBaseline = "middle";
     for (const node of this.list) {
       const [x, y] = places.get(node);
       const first = node === this.champion;
-      if (!first && !roomy && !(node.hidden && this.opens)) continue;
+      if (!first && !roomy) continue;
       context.font = this.font(first ? 12 : 11, first || node.rank !== null ? 600 : 400);
       context.fillStyle = first ? tones.ink : tones.muted;
-      const text = first ? `${node.name} · ${number(node.score)}` : roomy ? node.name : "";
-      this.label(context, tones, text, ...(node.shown.length ? [x, y - 11] : [x + 11, y]));
-      context.font = this.font(10);
-      context.fillStyle = tones.muted;
-      if (node.hidden && this.opens) this.label(context, tones, `+${node.hidden}`, x + 8, y + 10);
+      const text = first ? `${node.name} · ${number(node.score)}` : node.name;
+      boxes.push(this.label(context, tones, text, ...(node.shown.length ? [x, y - 11] : [x + 11, y])));
     }
+    this.paintMores(context, tones, places, boxes);
     context.textBaseline = "alphabetic";
   }
 
+  // The greatest first; what would lie over another label waits for a zoom.
+  paintMores(context, tones, places, boxes) {
+    this.mores.clear();
+    if (!this.opens) return;
+    context.font = this.font(10);
+    context.fillStyle = tones.muted;
+    for (const node of this.list.filter((one) => one.hidden).sort((a, b) => b.hidden - a.hidden)) {
+      const [x, y] = places.get(node);
+      const text = `+${node.hidden}`;
+      const box = boxOf(x + 8, y + 10, context.measureText(text).width);
+      if (boxes.some((other) => overlap(box, other))) continue;
+      boxes.push(box);
+      this.mores.set(node, box);
+      this.label(context, tones, text, x + 8, y + 10);
+    }
+  }
+
+  // Answers the box that it takes.
   label(context, tones, text, x, y) {
-    if (!text) return;
     context.textAlign = "left";
     context.strokeStyle = tones.surface;
     context.lineWidth = 3;
     context.lineJoin = "round";
-    const at = Math.max(2, Math.min(x, this.width - context.measureText(text).width - 4));
+    const wide = context.measureText(text).width;
+    const at = Math.max(2, Math.min(x, this.width - wide - 4));
     context.strokeText(text, at, y);
     context.fillText(text, at, y);
+    return boxOf(at, y, wide);
   }
 }
+
+const boxOf = (left, middle, wide) => ({ left, right: left + wide, top: middle - LABEL_ROOM / 2, bottom: middle + LABEL_ROOM / 2 });
+const overlap = (one, other) => one.left < other.right + 2 && other.left < one.right + 2 && one.top < other.bottom && other.top < one.bottom;
 
 function curve(path, [x0, y0], [x1, y1]) {
   const bend = (x1 - x0) * 0.5;

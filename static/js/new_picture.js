@@ -10,7 +10,7 @@ const BASE = 30;
 const LABEL = 41;
 const MOST_BARS = 24;
 const MOST_CHOICES = 12;
-const CURVE_POINTS = 40;
+const MOST_POWERS = 5;
 const SUFFIXES = { k: 1e3, M: 1e6, G: 1e9 };
 
 // A number as the server reads it, NaN for any other text.
@@ -42,21 +42,32 @@ const stem = (x, top, same) => [
 ];
 
 // Where values lie from left to right: what is drawn, and the tuned value beside it.
-function axis(low, high, tuned) {
-  const from = Math.min(low, Number.isFinite(tuned) ? tuned : low);
-  const to = Math.max(high, Number.isFinite(tuned) ? tuned : high);
+function axis(low, high, tuned, bent) {
+  const ends = [low, high, tuned].map(bent).filter(Number.isFinite);
+  const [from, to] = [Math.min(...ends), Math.max(...ends)];
   const span = to - from;
-  return (value) => (span ? LEFT + ((value - from) / span) * (RIGHT - LEFT) : (LEFT + RIGHT) / 2);
+  return (value) => (span ? LEFT + ((bent(value) - from) / span) * (RIGHT - LEFT) : (LEFT + RIGHT) / 2);
 }
 
-function density(kind, low, high, at) {
-  const heights = kind === "uniform" ? [[low, 1], [high, 1]] : Array.from({ length: CURVE_POINTS + 1 }, (_, index) => {
-    const value = low + ((high - low) * index) / CURVE_POINTS;
-    return [value, low / value];
-  });
-  const points = heights.map(([value, height]) => `${at(value).toFixed(1)},${(BASE - height * (BASE - TOP)).toFixed(1)}`);
-  const ends = [`${at(low).toFixed(1)},${BASE}`, ...points, `${at(high).toFixed(1)},${BASE}`];
-  return s("polygon", { points: ends.join(" "), class: "area" });
+// As likely everywhere between the bounds: of a loguniform on its logarithmic axis.
+function density(low, high, at) {
+  const [left, right] = [at(low).toFixed(1), at(high).toFixed(1)];
+  return s("polygon", { points: `${left},${BASE} ${left},${TOP} ${right},${TOP} ${right},${BASE}`, class: "area" });
+}
+
+// 1, 2, ... 9 of each power of ten, by whose places a logarithmic axis is known; of many powers their ones.
+function logTicks(low, high, at) {
+  const [first, last] = [low, high].map((end) => Math.floor(Math.log10(end)));
+  const multiples = last - first > MOST_POWERS ? [1] : [1, 2, 3, 4, 5, 6, 7, 8, 9];
+  const ticks = [];
+  for (let power = first; power <= last; power += 1) {
+    for (const multiple of multiples) {
+      const value = Number(`${multiple}e${power}`);
+      if (value < low || value > high) continue;
+      ticks.push(s("line", { x1: at(value), x2: at(value), y1: BASE, y2: BASE - (multiple === 1 ? 6 : 3), class: "tick" }));
+    }
+  }
+  return ticks;
 }
 
 function bars(low, high, at) {
@@ -69,13 +80,15 @@ function range(kind, written, tunedText) {
   const [low, high] = written.map(numberRead);
   const tuned = numberRead(tunedText);
   if (written.length !== 2 || !(low <= high) || (kind === "loguniform" && low <= 0)) return null;
-  const at = axis(low, high, tuned);
-  const shape = low === high ? stem(at(low), TOP + 4) : kind === "int" ? bars(low, high, at) : density(kind, low, high, at);
+  const log = kind === "loguniform";
+  const at = axis(low, high, tuned, log ? Math.log10 : (value) => value);
+  const shape = low === high ? stem(at(low), TOP + 4) : kind === "int" ? bars(low, high, at) : [density(low, high, at), log ? logTicks(low, high, at) : []];
   const apart = at(high) - at(low) > 46;
+  const middle = log && at(high) - at(low) > 90 ? label((at(low) + at(high)) / 2, "log") : null;
   const names = apart
-    ? [label(Math.max(at(low), LEFT + 8), written[0]), label(Math.min(at(high), RIGHT - 10), written[1])]
+    ? [middle, label(Math.max(at(low), LEFT + 8), written[0]), label(Math.min(at(high), RIGHT - 10), written[1])]
     : [s("text", { x: Math.min(Math.max((at(low) + at(high)) / 2, 34), WIDTH - 34), y: LABEL, "text-anchor": "middle" }, `${short(written[0])} – ${short(written[1])}`)];
-  const mark = Number.isFinite(tuned) ? s("line", { x1: at(tuned), x2: at(tuned), y1: 2, y2: BASE, class: "tuned" }) : null;
+  const mark = Number.isFinite(tuned) && Number.isFinite(at(tuned)) ? s("line", { x1: at(tuned), x2: at(tuned), y1: 2, y2: BASE, class: "tuned" }) : null;
   return frame(shape, mark, names);
 }
 

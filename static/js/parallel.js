@@ -19,6 +19,7 @@ export class Parallel extends CanvasChart {
     this.fades = true;
     this.brushes = new Map();
     this.rows = [];
+    this.axes = [];
     this.overlay = h("div", { class: "axes" });
     root.append(this.overlay);
   }
@@ -157,7 +158,7 @@ export class Parallel extends CanvasChart {
   }
 
   arrange() {
-    if (!this.width || !this.axes) return;
+    if (!this.width) return;
     this.axes.forEach((axis, index) => {
       axis.strip.parentElement.style.left = `${this.x(index)}px`;
       axis.strip.style.top = `${PAD.top}px`;
@@ -218,7 +219,6 @@ export class Parallel extends CanvasChart {
   // Drawing
 
   paint(context, tones) {
-    if (!this.axes) return;
     context.lineJoin = "round";
     const dense = this.rows.length > 150;
     const thin = Math.min(1, 400 / this.rows.length);

@@ -1,6 +1,6 @@
 // The pods: those that train now first, then those that wait, then the newest that ended.
 import { address, h, renew } from "./dom.js";
-import { count, number } from "./format.js";
+import { count, number, plural } from "./format.js";
 
 const SHOWN = innerWidth < 600 ? 5 : 10;
 const ORDER = { RUNNING: 0, QUEUED: 1, FAILED: 2, FINISHED: 2, STOPPED: 2 };
@@ -57,6 +57,6 @@ export class Pods {
     renew(this.body, (this.all ? pods : pods.slice(0, SHOWN)).map((pod) => row(pod, colors.get(pod.agent), paused)));
     this.empty.hidden = pods.length > 0;
     this.button.hidden = pods.length <= SHOWN;
-    this.button.textContent = this.all ? "Show fewer" : `Show all ${pods.length} pods`;
+    this.button.textContent = this.all ? "Show fewer" : `Show all ${plural(pods.length, "pod")}`;
   }
 }

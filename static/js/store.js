@@ -42,6 +42,12 @@ export class Store {
     return this.podOfAgent.get(agent)?.agent_name ?? this.curves.get(agent)?.name ?? "";
   }
 
+  // Who is on the leaderboard has an interval too; null of an agent that was not evaluated.
+  scoreOf(agent) {
+    const item = this.ranked.find((one) => one.agent === agent) ?? this.podOfAgent.get(agent);
+    return Number.isFinite(item?.score) ? item : null;
+  }
+
   // Apply one message; answers which parts changed.
   apply({ type, data }) {
     switch (type) {

@@ -1,5 +1,5 @@
 // The champion's line, and what happened.
-import { address, h, refill, setText } from "./dom.js";
+import { $, address, h, refill, setText } from "./dom.js";
 import { changes, clock, fullTime, number, plural, setting } from "./format.js";
 
 const SHOWN_EVENTS = 12;
@@ -35,13 +35,22 @@ function member(item) {
     h("span", { class: "sub" }, `${item.strategy} · ${number(item.score)}`), changed && h("span", { class: "changes" }, changed)));
 }
 
+// Of a long line the middle waits until it is asked for; its first member has the focus then.
 export function lineShow(list, sentence, ancestry) {
   setText(sentence, lineSentence(ancestry));
-  const left = ancestry.length - 2 * LINE_ENDS;
-  const items = left > 1
-    ? [...ancestry.slice(0, LINE_ENDS).map(member), h("li", {}, h("span", { class: "ancestor sub" }, `${left} more`)), ...ancestry.slice(-LINE_ENDS).map(member)]
-    : ancestry.map(member);
-  refill(list, items);
+  const middle = ancestry.slice(LINE_ENDS, -LINE_ENDS);
+  if (middle.length < 2 || list.dataset.open === ancestry[0].id) {
+    refill(list, ancestry.map(member));
+    return;
+  }
+  const more = h("button", { type: "button", class: "ancestor" }, `${middle.length} more`);
+  more.addEventListener("click", () => {
+    list.dataset.open = ancestry[0].id;
+    const items = middle.map(member);
+    more.parentElement.replaceWith(...items);
+    $("a", items[0]).focus({ preventScroll: true });
+  });
+  refill(list, [...ancestry.slice(0, LINE_ENDS).map(member), h("li", {}, more), ...ancestry.slice(-LINE_ENDS).map(member)]);
 }
 
 // The agent's name in a sentence is a link to it.
@@ -83,7 +92,7 @@ export class Events {
     this.events = events;
     const groups = grouped(events);
     const shown = this.all ? groups : groups.slice(0, SHOWN_EVENTS);
-    refill(this.list, shown.map((group) => h("li", {},
+    refill(this.list, shown.map((group) => h("li", { "data-agents": group.map((event) => event.agent).filter(Boolean).join(" ") || null },
       h("time", { datetime: group[0].at, title: fullTime(group[0].at) }, clock(group[0].at)),
       h("span", { class: BAD.has(group[0].kind) ? "bad" : null }, line(group)))));
     this.button.hidden = this.all || groups.length <= SHOWN_EVENTS;

@@ -1,9 +1,17 @@
 // The head of the tournament's page and its four tiles.
-import { $, $$, h, setText, sparkline } from "./dom.js";
+import { $, $$, address, h, setText, sparkline } from "./dom.js";
 import { count, duration, margin, number, percent, plural, relative, roughly, scaled } from "./format.js";
 
-function big(element, figure, rest) {
-  if (element.textContent !== `${figure} ${rest}`) element.replaceChildren(figure, " ", h("small", {}, rest));
+// The rest: texts and elements.
+function big(element, figure, ...rest) {
+  const small = h("small", {}, ...rest);
+  if (element.textContent !== `${figure} ${small.textContent}`) element.replaceChildren(figure, " ", small);
+}
+
+function champion(t) {
+  if (t.best_score === null) return ["no agent yet"];
+  const name = h("a", { href: address(`/agents/${t.best_agent}/`), "data-agents": t.best_agent }, t.best_agent_name);
+  return [`${margin(t, "best_score")} · `, name];
 }
 
 let sparkOf = null;
@@ -51,7 +59,7 @@ export function whenText(t) {
 }
 
 function tiles(t) {
-  big($("[data-best]"), number(t.best_score), t.best_score === null ? "no agent yet" : `${margin(t, "best_score")} · ${t.best_agent_name}`);
+  big($("[data-best]"), number(t.best_score), ...champion(t));
   if (sparkOf !== String(t.sparkline)) $("[data-spark]").replaceChildren(...[sparkline(t.sparkline)].filter(Boolean));
   sparkOf = String(t.sparkline);
   const { title, share } = goal(t);

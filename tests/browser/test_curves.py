@@ -1,16 +1,18 @@
 """The learning curves of a tournament's page: every way to look at them, zooming, pointing, and what is downloaded."""
 
 import csv
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, WebSocket, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, WebSocket, expect
 
 from benchmarks.crowd import ROUND
-from tests.browser.conftest import until
+from tests.browser.conftest import WAIT_MS, until
 from tests.stack import REPOSITORY, Stack, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
@@ -26,6 +28,11 @@ PLACE = """(agent) => {
   const { end } = podracer.curves.lines.line(agent);
   const { left, top } = element.getBoundingClientRect();
   return [left + at.x.at(end.x) - 2, top + at.y.at(end.y)];
+}"""
+
+SPOT = """(chart) => {
+  const { x, y } = document.querySelector(`${chart} .spot`).getBoundingClientRect();
+  return [x + 11, y + 11];
 }"""
 
 
@@ -99,6 +106,19 @@ def test_outliers_are_clipped_with_a_mark_and_smoothing_keeps_the_return_behind(
     until(shown, "podracer.curves.scene.others.length === 0 && podracer.curves.scene.board.length === 12")
 
 
+def test_where_all_returns_are_negative_a_log_axis_says_so_and_offers_the_linear_one(shown: Page) -> None:
+    figure = shown.get_by_role("figure", name="Learning curves")
+    shown.evaluate(
+        "podracer.curves.store.curves.forEach((curve) => curve.episodic_return = curve.episodic_return.map(() => -1))"
+    )
+    choose(shown, "Scale of the vertical axis", "Log")
+    expect(figure).to_contain_text("Every return is 0 or less")
+    figure.get_by_role("button", name="Show them on a linear axis").press("Enter")
+    expect(shown.get_by_role("button", name="Linear", exact=True)).to_have_attribute("aria-pressed", "true")
+    expect(figure).not_to_contain_text("Every return is 0 or less")
+    assert shown.evaluate("podracer.curves.picture.at.y.low") < 0
+
+
 def test_zooming_asks_for_the_points_of_the_part_and_every_spike_is_there(shown: Page) -> None:
     agent = shown.evaluate("podracer.curves.scene.board[0].style.agent")
     held = f"podracer.curves.lines.line('{agent}').x.filter((x) => x >= {ROUND // 4} && x <= {ROUND // 2}).length"
@@ -116,7 +136,7 @@ def test_zooming_asks_for_the_points_of_the_part_and_every_spike_is_there(shown:
         shown.mouse.up()
     until(shown, f"{held} === {POINTS // 4 + 1}")
     until(shown, "location.hash.includes('from=')")
-    shown.get_by_role("button", name="Show all", exact=True).click()
+    shown.get_by_role("button", name="Show all of the curves").click()
     until(shown, f"podracer.curves.picture.at.x.high >= {ROUND}")
     shown.locator("[data-plot]").press("+")
     until(shown, "podracer.curves.zoom !== null")
@@ -129,7 +149,9 @@ def test_pointing_at_an_agent_lets_it_stand_out_everywhere(shown: Page) -> None:
     row = shown.get_by_role("table", name="Leaderboard").locator(f"tr[data-agents='{agent}']")
     plain = row.evaluate("row => getComputedStyle(row).backgroundColor")
     shown.mouse.move(*shown.evaluate(PLACE, agent))
-    expect(shown.locator("[data-plot] .tip")).to_contain_text(name)
+    expect(shown.locator("[data-plot] .tip")).to_contain_text(
+        re.compile(f"^{name} return .* evaluation .*, deterministic$")
+    )
     assert row.evaluate("row => getComputedStyle(row).backgroundColor") != plain
     shown.mouse.move(5, 5)
     expect(shown.locator("[data-plot] .tip")).to_be_hidden()
@@ -141,6 +163,48 @@ def test_pointing_at_an_agent_lets_it_stand_out_everywhere(shown: Page) -> None:
     expect(shown.get_by_role("status", name="Chosen line")).to_contain_text(name)
     shown.locator("[data-plot]").press("Enter")
     expect(shown).to_have_url(f"/agents/{agent}/")
+
+
+@pytest.fixture
+def finger(browser: Browser, stack: Stack, context: BrowserContext) -> Iterator[Page]:
+    """A phone's page."""
+    phone = browser.new_context(
+        base_url=stack.url,
+        storage_state=context.storage_state(),
+        viewport={"width": 360, "height": 740},
+        has_touch=True,
+        is_mobile=True,
+    )
+    phone.set_default_timeout(WAIT_MS)
+    yield phone.new_page()
+    phone.close()
+
+
+def test_a_finger_shows_first_and_opens_with_the_second_tap(finger: Page, crowd: str) -> None:
+    def tap(chart: Locator, place: str, of: str, tip: Locator) -> None:
+        chart.scroll_into_view_if_needed()
+        finger.touchscreen.tap(*finger.evaluate(place, of))
+        expect(tip).to_be_visible()
+        assert finger.evaluate("podracer.curves.highlighted") == [agent]
+        finger.get_by_role("heading", name=re.compile("^crowd of")).tap()
+        expect(tip).to_be_hidden()
+        assert not finger.evaluate("podracer.curves.highlighted")
+        chart.scroll_into_view_if_needed()
+        for _ in range(2):
+            finger.touchscreen.tap(*finger.evaluate(place, of))
+        expect(finger).to_have_url(f"/agents/{agent}/")
+
+    finger.goto(f"/tournaments/{crowd}/")
+    until(finger, COMPLETE)
+    agent = finger.evaluate("podracer.curves.store.ranked[0].agent")
+    plot = finger.locator("[data-plot]")
+    tap(plot, PLACE, agent, plot.locator(".tip"))
+
+    finger.goto(f"/tournaments/{crowd}/")
+    tree = finger.locator("[data-tree-plot]")
+    tree.scroll_into_view_if_needed()
+    expect(tree.get_by_role("link")).to_be_visible()
+    tap(tree, SPOT, "[data-tree-plot]", tree.locator(".chart-tip"))
 
 
 def test_the_whole_is_downloaded_as_a_table(shown: Page, tmp_path: Path) -> None:
@@ -176,6 +240,18 @@ def run(page: Page, module: str, expression: str, *values: Any) -> Any:
         f"async (values) => {{ const module = await import('/static/js/{module}'); return ({expression})(...values); }}"
     )
     return page.evaluate(source, list(values))
+
+
+def test_the_band_of_a_mean_ends_where_the_pods_do(page: Page) -> None:
+    page.goto("/")
+    group = {
+        "mean_low": [-3000, 1, None],
+        "mean_high": [1000, 3, None],
+        "lowest": [-1200, 0, 5],
+        "highest": [-900, 4, 5],
+    }
+    kept = run(page, "curves-range.js", "(group) => module.withinSeen(group)", group)
+    assert (kept["mean_low"], kept["mean_high"]) == ([-1200, 1, None], [-900, 3, None])
 
 
 def test_smoothing_keeps_a_constant_and_a_gap(page: Page) -> None:

@@ -353,6 +353,24 @@ def test_the_board_is_sorted_by_its_heads_and_filtered_and_rows_glide(page: Page
     expect(rows).to_have_count(len(items))
 
 
+def test_events_and_the_best_score_lead_to_their_agent_and_let_it_stand_out(page: Page, finished: str) -> None:
+    page.goto(f"/tournaments/{finished}/")
+    best = page.evaluate(BEST)
+    tile = page.locator("[data-best]").get_by_role("link")
+    expect(tile).to_have_attribute("href", f"/agents/{best}/")
+    board = page.get_by_role("table", name="Leaderboard")
+    tint = "row => getComputedStyle(row).backgroundColor"
+    plain = board.locator(f"tr[data-agent='{best}']").evaluate(tint)
+    told = page.locator(f".events li[data-agents='{best}']").first
+    for part in (tile, told):
+        part.hover()
+        assert page.evaluate("podracer.curves.highlighted") == [best]
+        assert board.locator(f"tr[data-agent='{best}']").evaluate(tint) != plain
+        page.mouse.move(2, 2)
+    board.locator(f"tr[data-agent='{best}']").hover()
+    assert told.evaluate(tint) != told.evaluate("row => getComputedStyle(row.parentElement).backgroundColor")
+
+
 def test_lineage_hyperparameters_and_slots_are_asked_for_when_they_are_looked_at(
     page: Page, stack: Stack, finished: str
 ) -> None:

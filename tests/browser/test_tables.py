@@ -7,6 +7,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page
 
+from podracer_core.tournament import sentences
 from webapp.tournaments.templatetags.podracer import ago
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
@@ -31,6 +32,30 @@ ROW = """async ([status, pod]) => {
   const [body, empty, button] = ["tbody", "p", "button"].map((tag) => document.createElement(tag));
   new Pods(body, empty, button).render({ tournament: { status }, leaderboard: [], pods: new Map([["7", pod]]) });
   return body.textContent;
+}"""
+
+NUMBERS = """async (values) => {
+  const { aligned, number } = await import("/static/js/format.js");
+  return values.map((value) => [number(value), aligned(value)]);
+}"""
+
+RETURNS = """async (returns) => {
+  const { distributionShow } = await import("/static/js/distribution.js");
+  const root = document.createElement("div");
+  distributionShow(root, { returns, score: 500, score_low: 500, score_high: 500, screening: null });
+  const places = [...root.querySelectorAll("circle")].map((one) => one.getAttribute("cx"));
+  return [places.length, new Set(places).size, root.querySelector(".count")?.textContent];
+}"""
+
+LINE = """async (ancestry) => {
+  const { lineShow } = await import("/static/js/story.js");
+  const [list, sentence] = ["ol", "p"].map((tag) => document.createElement(tag));
+  document.body.append(list);
+  const names = () => [...list.querySelectorAll("strong")].map((one) => one.textContent);
+  lineShow(list, sentence, ancestry);
+  const folded = [names(), list.querySelector("button")?.textContent];
+  list.querySelector("button")?.click();
+  return [...folded, names(), document.activeElement.textContent];
 }"""
 
 ENSEMBLES = """async ([items, making]) => {
@@ -79,6 +104,30 @@ def test_shares_are_rounded_as_in_the_events_and_never_up_to_all(page: Page) -> 
     page.goto("/")
     shown = page.evaluate(PERCENT, [0, 0.626, 0.625, 0.99, 0.991, 1])
     assert [text.replace("\xa0", " ") for text in shown] == ["0 %", "63 %", "62 %", "99 %", "> 99 %", "100 %"]
+
+
+def test_scores_are_rounded_as_in_the_events_and_nothing_is_minus_0(page: Page) -> None:
+    page.goto("/")
+    values = [67.125, -0.001, 1234.5, -124.677, 0.5]
+    assert page.evaluate(NUMBERS, values) == [
+        [sentences.number(value), aligned]
+        for value, aligned in zip(values, ["67.12", "0.00", "1,234", "\N{MINUS SIGN}125", "0.50"], strict=True)
+    ]
+
+
+def test_equal_returns_are_one_column_with_their_number(page: Page) -> None:
+    page.goto("/")
+    assert page.evaluate(RETURNS, [500] * 16) == [16, 1, "16 × 500"]
+    assert page.evaluate(RETURNS, [500] * 15 + [20]) == [16, 2, None]
+
+
+def test_the_middle_of_a_long_line_opens_and_has_the_focus(page: Page) -> None:
+    page.goto("/")
+    names = [f"a{number:02}" for number in range(12)]
+    line = [{"id": name, "name": name, "strategy": "exploit", "score": 1.0, "changes": {}} for name in names]
+    folded, button, opened, focused = page.evaluate(LINE, line)
+    assert (folded, button, opened) == ([*names[:4], *names[-4:]], "4 more", names)
+    assert focused.startswith("a04")
 
 
 def test_how_long_ago_reads_as_the_server_wrote_it(page: Page) -> None:

@@ -57,6 +57,7 @@ def layout(x_title: str = X_TITLE) -> Figure:
             **grid,
             "showgrid": False,
             "rangemode": "tozero",
+            "tickformat": "~s",
             "title": {"text": x_title, "font": {"size": 11, "color": "--muted"}, "standoff": 6},
         },
         "yaxis": {**grid, "tickformat": ",~g", "rangemode": "normal"},

@@ -29,12 +29,14 @@ def test_the_mean_has_a_t_interval_and_the_middle_its_quartiles() -> None:
     assert columns["mean_high"][0] - 21.2 == pytest.approx(2.776 * 44.0647 / math.sqrt(5), rel=1e-4)
     assert columns["iqm"] == [2.0, 2.0]
     assert (columns["lower_quartile"][0], columns["upper_quartile"][0]) == (1.0, 3.0)
+    assert (columns["lowest"], columns["highest"]) == ([0.0, 0.0], [100.0, 100.0])
 
 
 def test_a_pod_counts_only_where_it_is_under_way() -> None:
     founder, heir = agent_curve([1.0, 1.0], 1), agent_curve([5.0, 5.0], 2, base=10)
     columns = curve_statistics.group([founder, heir], "steps", 10.0, 30.0, 3)
     assert (columns["pods"], columns["mean"]) == ([1, 2, 1], [1.0, 3.0, 5.0])
+    assert (columns["lowest"], columns["highest"]) == ([1.0, 1.0, 5.0], [1.0, 5.0, 5.0])
 
 
 def test_where_nothing_is_known_there_is_no_row() -> None:

@@ -93,6 +93,17 @@ def test_hyperparameters_that_differ_are_axes_with_their_search_space(api: Clien
     assert ppo["importance"]["items"] == []
 
 
+def test_agents_from_before_there_was_a_hyperparameter_count_as_with_its_default(api: Client) -> None:
+    tournament = race(2)
+    for agent in tournament.agents.all():
+        del agent.hyperparameters["gae_lambda"]
+        agent.save()
+    body = holds(insight_schemas.HyperparametersOut, api.get(f"/api/tournaments/{tournament.pk}/hyperparameters"))
+    names = {axis["name"] for axis in body["algorithms"][0]["axes"]}
+    assert names
+    assert "gae_lambda" not in names
+
+
 def test_importance_is_told_of_what_was_searched_once_there_are_agents_enough(api: Client) -> None:
     tournament = race(24, exploit=0.0)
     for agent in tournament.agents.filter(score__isnull=False):

@@ -40,7 +40,8 @@ class TournamentCurves(Answer):
 class CurveStatistics(Answer):
     """Columns of one length. Where there is a single pod its mean has no interval.
 
-    pods: how many are under way at x; best: the highest return that any pod has had up to x
+    pods: how many are under way at x, with returns from lowest to highest there; best: the highest return that any pod
+    has had up to x
     """
 
     x: list[float]
@@ -48,6 +49,8 @@ class CurveStatistics(Answer):
     mean: list[float | None]
     mean_low: list[float | None]
     mean_high: list[float | None]
+    lowest: list[float | None]
+    highest: list[float | None]
     iqm: list[float | None]
     lower_quartile: list[float | None]
     upper_quartile: list[float | None]

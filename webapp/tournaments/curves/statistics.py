@@ -20,8 +20,8 @@ def group(
 ) -> dict[str, list[Any]]:
     """What all pods are together at `points` equal steps of x, as columns. Where there is no pod there is no row.
 
-    pods: how many are under way at x; mean with the 95 % interval of the mean; iqm with the quartiles; best: the
-    highest return that any pod has had up to x.
+    pods: how many are under way at x; mean with the 95 % interval of the mean; lowest and highest of them; iqm with the
+    quartiles; best: the highest return that any pod has had up to x.
     """
     lines = [_known(curve, axis) for curve in curves]
     lines = [(x, y) for x, y in lines if len(x)]
@@ -57,7 +57,7 @@ def _running_best(x: Floats, y: Floats, grid: Floats) -> Floats:
     return np.asarray(best[np.searchsorted(x[order], grid, side="right")])
 
 
-_STATISTICS = ("mean", "mean_low", "mean_high", "iqm", "lower_quartile", "upper_quartile")
+_STATISTICS = ("mean", "mean_low", "mean_high", "lowest", "highest", "iqm", "lower_quartile", "upper_quartile")
 
 
 def _statistics(values: Floats, count: npt.NDArray[np.intp]) -> dict[str, Floats]:
@@ -72,7 +72,8 @@ def _statistics(values: Floats, count: npt.NDArray[np.intp]) -> dict[str, Floats
         place = np.arange(len(values))[:, None]
         middle = np.where((place >= cut) & (place < count - cut), known, 0.0)
         iqm = middle.sum(axis=0) / np.where(count, count - 2 * cut, np.nan)
-    columns = (mean, mean - half, mean + half, iqm, _quantile(values, count, 0.25), _quantile(values, count, 0.75))
+    lowest, lower_quartile, upper_quartile, highest = (_quantile(values, count, share) for share in (0, 0.25, 0.75, 1))
+    columns = (mean, mean - half, mean + half, lowest, highest, iqm, lower_quartile, upper_quartile)
     return dict(zip(_STATISTICS, columns, strict=True))
 
 

@@ -90,8 +90,11 @@ def hyperparameters_get(tournament_id: int) -> Item:
 
 
 def _algorithm(spec: TournamentSpec, name: str, agents: list[Agent]) -> Item:
-    given = [_values(agent) for agent in agents]
-    varied = [axis for axis in axes(spec, name) if len({values[axis["name"]] for values in given}) > 1]
+    known = axes(spec, name)
+    # An agent from before there was a hyperparameter trained with its default, which its spec has as a fixed value now.
+    fixed = {axis["name"]: axis["space"][0] for axis in known if axis["kind"] == "fixed"}
+    given = [{**fixed, **_values(agent)} for agent in agents]
+    varied = [axis for axis in known if len({values[axis["name"]] for values in given}) > 1]
     shown = {axis["name"] for axis in varied}
     trials = [
         Trial(agent.score, agent.founder_index, agent.depth, {key: values[key] for key in values if key in shown})
