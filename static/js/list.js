@@ -1,4 +1,5 @@
 // Keeps the cards fresh while somebody looks at them.
+import { keepAsking, partOf } from "./connection.js";
 import { $, $$ } from "./dom.js";
 
 const EVERY_MS = 3000;
@@ -24,17 +25,6 @@ function merge(html) {
   if (cards.length) $(".start")?.remove();
 }
 
-async function refresh() {
-  if (document.hidden) return;
-  try {
-    const response = await fetch(root.dataset.source);
-    if (response.redirected || !response.ok) return;
-    const html = await response.text();
-    if (html !== last) merge((last = html));
-  } catch {
-    // The server is away; the next round tries again.
-  }
-}
-
-setInterval(refresh, EVERY_MS);
-document.addEventListener("visibilitychange", refresh);
+keepAsking((signal) => partOf(root.dataset.source, signal), (html) => {
+  if (html !== last) merge((last = html));
+}, EVERY_MS);

@@ -12,7 +12,7 @@ import pytest
 from websockets.sync.server import ServerConnection, serve
 
 import podracer_core
-from podracer_client import ApiError, Client, ClientError, ConnectionLostError
+from podracer_client import ApiError, Client, ClientError, ConnectionLostError, live
 from podracer_client.__main__ import main
 from tests.stack import REPOSITORY, Stack
 
@@ -152,6 +152,26 @@ def test_watching_works_through_a_proxy_that_drops_the_subprotocol() -> None:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         watching = Client(f"http://127.0.0.1:{server.socket.getsockname()[1]}", "token").watch("1")
         assert [next(watching)["type"] for _ in range(2)] == ["snapshot", "status"]
+        server.shutdown()
+
+
+def test_watching_begins_anew_where_the_server_has_fallen_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "SILENCE_SECONDS", 0.1)
+    connections: list[ServerConnection] = []
+
+    def alive_once(socket: ServerConnection) -> None:
+        connections.append(socket)
+        for seq, kind in enumerate(("snapshot", "heartbeat", "status")):
+            socket.send(json.dumps({"seq": seq, "type": kind, "data": {}}))
+        for _ in socket:
+            pass
+
+    with serve(alive_once, "127.0.0.1", 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        watching = Client(f"http://127.0.0.1:{server.socket.getsockname()[1]}", "token").watch("1")
+        assert [next(watching)["type"] for _ in range(4)] == ["snapshot", "status", "snapshot", "status"]
+        assert len(connections) == 2
+        watching.close()
         server.shutdown()
 
 

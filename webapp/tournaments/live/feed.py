@@ -7,6 +7,7 @@ and waits for no viewer: whoever takes too little gets a snapshot when they take
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -38,6 +39,9 @@ JOINING = 16
 
 CHECK_INTERVAL = 5.0
 """Seconds between two looks at what no message says: a lost group, a token that has expired, a missed revision."""
+
+QUIET = 1.0
+"""Seconds without a message after which a look that finds all well is told: who hears nothing has lost us."""
 
 LOOKS = 8
 """Sockets whose access is looked at together, now and then."""
@@ -71,6 +75,7 @@ class Feed:
         self._joined: set[str] = set()
         self._backlog = Backlog()
         self._joining = asyncio.Semaphore(JOINING)
+        self._told_at = time.monotonic()
         self._heard, self._look, self._started = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._task = asyncio.create_task(self._run())
 
@@ -166,6 +171,7 @@ class Feed:
         changes = merged(heard)
         found = await read(_changes_read, self._tournament_id, changes) if changes.to_read else []
         batch = Batch.made(revision, heard, changes, found)
+        self._told_at = time.monotonic()
         for viewer in self.viewers:
             viewer.outbox.offer(batch)
 
@@ -178,6 +184,9 @@ class Feed:
             self._backlog.exists(_existing(await read(selectors.revision_get, self._tournament_id)))
             if self._backlog.behind:
                 self._heard.set()
+            elif time.monotonic() - self._told_at >= QUIET:
+                for viewer in self.viewers:
+                    viewer.outbox.beat()
             told = await self._look_at([*self.viewers], at_once=told)
 
     async def _look_at(self, viewers: list[Viewer], at_once: bool) -> bool:

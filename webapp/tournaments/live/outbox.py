@@ -57,6 +57,10 @@ class Over:
     deleted: bool = False
 
 
+HEARTBEAT = "heartbeat"
+"""The type of a message that says only that the viewer is up to date."""
+
+
 class Outbox:
     """Filled by the feed, which never waits, and emptied by the viewer's socket as fast as that takes it.
 
@@ -70,6 +74,7 @@ class Outbox:
         self.over: Over | None = None
         self._batches: list[Batch] = []
         self._messages = 0
+        self._beat = False
         self._wake = asyncio.Event()
 
     def offer(self, batch: Batch) -> None:
@@ -79,6 +84,11 @@ class Outbox:
         self._messages += len(batch.texts)
         if self._messages > MAX_WAITING:
             self.lose()
+        self._wake.set()
+
+    def beat(self) -> None:
+        """Nothing has happened for a while: say that."""
+        self._beat = True
         self._wake.set()
 
     def lose(self) -> None:
@@ -111,9 +121,12 @@ class Outbox:
         for batch in self._batches:
             taken += batch.after(self.revision)
             self.revision = max(self.revision, batch.revision)
+        if self._beat and not taken and not self.behind:
+            taken.append(message_text(self.revision, HEARTBEAT, "{}"))
         self._clear()
         return taken
 
     def _clear(self) -> None:
         self._batches.clear()
         self._messages = 0
+        self._beat = False
