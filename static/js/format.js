@@ -93,8 +93,11 @@ export function changes(changed) {
 
 // Halves go to the even number, as Python rounds them.
 const hundredth = new Intl.NumberFormat("en", { maximumFractionDigits: 0, roundingMode: "halfEven", useGrouping: false });
-// What is not all is not shown as all.
-export const percent = (share) => (share > 0.99 && share < 1 ? "> 99 %" : `${hundredth.format(share * 100)} %`);
+// What is not all is not shown as all, nor a little as nothing.
+export function percent(share) {
+  if (share > 0.99 && share < 1) return "> 99 %";
+  return share > 0 && share < 0.01 ? "< 1 %" : `${hundredth.format(share * 100)} %`;
+}
 // A probability from a bootstrap, which never shows that something is certain.
 export const certainty = (probability) => (probability > 0.99 ? "> 99 %" : percent(probability));
 export const plural = (n, word) => `${whole.format(n)} ${word}${n === 1 ? "" : "s"}`;

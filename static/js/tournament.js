@@ -61,7 +61,7 @@ function changed(parts) {
 
 function show() {
   if (dirty.has("tournament")) {
-    summaryShow(store.tournament);
+    summaryShow(store.tournament, [...store.pods.values()]);
     sizeShow();
     lineageFollow();
     curvesShow();

@@ -20,18 +20,20 @@ SILENCE_MS = 13_000
 def addresses(stack: Stack) -> Iterator[dict[str, str]]:
     """Of pages with a socket and of such that ask again and again."""
     quiet = stack.api("POST", "/tournaments", {"name": "quiet", "env_id": "CartPole-v1"})["id"]
-    training = stack.tournament_start(
-        name="training", env_id="CartPole-v1", round={"env_steps": 50_000_000}, pool={"size": 1}, stop={"pods": 1}
-    )
-    pods = f"/tournaments/{training}/pods"
-    pod = wait_for(lambda: [one for one in stack.api("GET", pods)["items"] if one["env_steps"]], 60, "a pod training")
+    # Its pod waits, and leaves the machine to the pages.
+    waiting = stack.tournament_start(name="waiting", env_id="CartPole-v1", pool={"size": 1}, stop={"pods": 1})
+    stack.api("POST", f"/tournaments/{waiting}/pause")
+    path = f"/tournaments/{waiting}/pods"
+    pod = wait_for(lambda: [one for one in stack.api("GET", path)["items"] if one["status"] == "QUEUED"], 60, "a pod")[
+        0
+    ]
     yield {
         "tournament": f"/tournaments/{quiet}/",
-        "agent": f"/agents/{pod[0]['agent']}/",
+        "agent": f"/agents/{pod['agent']}/",
         "list": "/",
         "workers": "/workers/",
     }
-    stack.api("POST", f"/tournaments/{training}/stop")
+    stack.api("POST", f"/tournaments/{waiting}/stop")
 
 
 @contextmanager
@@ -72,6 +74,22 @@ def test_a_server_that_answers_nothing_is_told_by_every_page_and_so_is_its_retur
     for page in pages.values():
         page.clock.run_for(SILENCE_MS)
         expect(banner(page)).to_be_hidden()
+
+
+def test_the_page_of_an_agent_in_training_follows_its_steps_and_its_log(
+    page: Page, stack: Stack, addresses: dict[str, str]
+) -> None:
+    path = f"/api{addresses['agent'].removesuffix('/')}"
+    now = stack.api("GET", addresses["agent"].removesuffix("/"))
+    lines = [{"at": "2026-11-30T12:00:00Z", "level": "info", "text": f"line {number}"} for number in range(3)]
+    trained = {**now, "env_steps": 40_000, "total_env_steps": 90_000, "seconds": 75.0, "log": lines}
+    page.goto(addresses["agent"])
+    expect(page.get_by_text("Nothing was logged")).to_be_visible()
+    page.route(f"**{path}", lambda route: route.fulfill(json=trained))
+    expect(page.get_by_text("90 k env steps")).to_be_visible()
+    expect(page.get_by_text("40 k of them its own, in 1 min 15 s")).to_be_visible()
+    expect(page.get_by_role("region", name="Log").locator("div")).to_have_count(3)
+    expect(page.get_by_text("Nothing was logged")).to_be_hidden()
 
 
 def test_a_page_that_slept_says_nothing_of_a_server_that_is_there(

@@ -238,6 +238,22 @@ async def test_who_hears_nothing_for_a_while_is_told_that_all_is_well(monkeypatc
         assert heard[-1]["data"]["name"] == "renamed"
 
 
+async def test_the_figures_of_a_tournament_that_trains_come_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    tournament = await run(making.tournament, pool={"size": 1}, round={"env_steps": 1000}, stop={"pods": 1})
+    claimed = await run(making.claim)
+    headers = await run(lambda: token_headers(tournament.owner))
+    async with opened(tournament.pk, headers) as socket:
+        await said(socket)
+        await run(making.progress, claimed, making.point(500))
+        assert (await said(socket))["type"] == "curve"
+        monkeypatch.setattr(feed, "CHECK_INTERVAL", 0.05)
+        (watched,) = feed._feeds.values()
+        watched._look.set()
+        while (message := await said(socket))["type"] != "status":
+            pass
+        assert message["data"]["progress"] == 0.5
+
+
 async def test_soon_after_a_message_no_heartbeat_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[int] = []
     look = feed.socket_access.problems
