@@ -6,8 +6,9 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from podracer_client.answers import Status
 from podracer_client.client import DEFAULT_URL, Client
 from podracer_client.errors import ClientError
 from podracer_client.terminal import Lines, Screen, View
@@ -22,19 +23,21 @@ def main(arguments: list[str] | None = None) -> int:
     """Exit status 0; 1 where something failed, with a sentence on stderr; 130 after Ctrl-C."""
     options = _parser().parse_args(arguments)
     try:
-        return int(options.command(Client(options.url), options) or 0)
+        status = int(options.command(Client(options.url), options) or 0)
+        sys.stdout.flush()  # what is still in its buffer fails here, or it would when Python has ended
+        return status
     except (ClientError, TimeoutError) as error:
         print(f"podracer: {error}", file=sys.stderr)
         return FAILED
+    except BrokenPipeError:  # `| head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""
         print(f"podracer:{where} {error.strerror or error}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # `| head` has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -51,7 +54,11 @@ def _parser() -> argparse.ArgumentParser:
     submit.add_argument("spec", type=Path)
     submit.add_argument("--draft", action="store_true", help="do not start it")
     submit.add_argument("--watch", action="store_true", help="then watch it until it ends")
-    add("list", _list, "All tournaments, the newest first.")
+    found = add("list", _list, "Tournaments, the newest first.")
+    found.add_argument("--search", default="", metavar="TEXT", help="a part of their names")
+    found.add_argument("--status", type=str.upper, choices=get_args(Status))
+    found.add_argument("--env", default="", metavar="ID", help="of this environment")
+    found.add_argument("--sort", choices=("newest", "score", "env_steps"), default="newest", help="what comes first")
     watch = add("watch", _watch, "Watch a tournament live until it ends.")
     watch.add_argument("tournament", metavar="TOURNAMENT")
     watch.add_argument("--json", action="store_true", help="every message as a line of JSON")
@@ -86,7 +93,8 @@ def _submit(client: Client, options: argparse.Namespace) -> int | None:
 
 
 def _list(client: Client, options: argparse.Namespace) -> None:
-    for tournament in client.tournaments():
+    wanted = {"search": options.search, "status": options.status, "env_id": options.env, "sort": options.sort}
+    for tournament in client.tournaments(**wanted):
         score = tournament["best_score"]
         best = "" if score is None else f"  best {score:,.1f}"
         pods = f"{tournament['pods']['FINISHED']:,} pods"

@@ -28,3 +28,10 @@ function merge(html) {
 keepAsking((signal) => partOf(root.dataset.source, signal), (html) => {
   if (html !== last) merge((last = html));
 }, EVERY_MS);
+
+// A choice is asked for at once; a text when Enter is pressed.
+$("[data-sieve]")?.addEventListener("change", ({ target, currentTarget }) => target.matches("select") && currentTarget.requestSubmit());
+// What is not chosen stays out of the address.
+$("[data-sieve]")?.addEventListener("formdata", ({ formData }) => {
+  for (const [name, value] of [...formData]) if (!value || value === "newest") formData.delete(name);
+});

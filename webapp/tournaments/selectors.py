@@ -18,12 +18,14 @@ from webapp.tournaments import clock
 from webapp.tournaments.artefacts import ensemble_selectors
 from webapp.tournaments.clock import iso
 from webapp.tournaments.curves import selectors as curve_selectors
+from webapp.tournaments.listing import Wanted, selected
 from webapp.tournaments.models import Agent, Event, LeaderboardEntry, Pod, Tournament
 
 Item = dict[str, Any]
 Page = dict[str, Any]
 
 SPARKLINE_POINTS = 60
+ALL = Wanted()
 
 
 def _page(rows: QuerySet[Any], limit: int, offset: int) -> tuple[list[Any], int]:
@@ -38,12 +40,14 @@ def _counted(tournament_id: int, name: str) -> int:
 # Tournaments
 
 
-def tournament_list(*, visible: Q, archived: bool | None = None, limit: int = 50, offset: int = 0) -> Page:
-    """Of those that `visible` is true of (see access.py), the newest first. archived: None for all"""
+def tournament_list(
+    *, visible: Q, archived: bool | None = None, wanted: Wanted = ALL, limit: int = 50, offset: int = 0
+) -> Page:
+    """Of those that `visible` is true of (see access.py) what is wanted. archived: None for all"""
     tournaments = Tournament.objects.filter(visible).select_related("owner", "project")
     if archived is not None:
         tournaments = tournaments.filter(archived=archived)
-    rows, count = _page(tournaments.order_by("-created_at", "-pk"), limit, offset)
+    rows, count = _page(selected(tournaments, wanted), limit, offset)
     return {"items": _tournaments(rows), "count": count}
 
 
