@@ -15,8 +15,8 @@ from podracer_client.terminal import Lines, Screen, View
 
 FAILED, INTERRUPTED = 1, 130
 CONTROLS = ("start", "pause", "resume", "stop")
-EXPORTS = {"json": ".json", "csv": "-curves.csv", "tensorboard": "-tensorboard.zip"}
-"""How files of each format end, as Podracer names them."""
+EXPORTS = ("json", "csv", "tensorboard")
+HERE = Path()
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -73,12 +73,12 @@ def _parser() -> argparse.ArgumentParser:
     which.add_argument("agent", nargs="?", metavar="AGENT", help="its id")
     which.add_argument("--champion", metavar="TOURNAMENT", help="the best agent of this tournament")
     download.add_argument("--format", choices=("safetensors", "onnx", "torchscript"), default="safetensors")
-    download.add_argument("--out", type=Path, help="else the name that Podracer gives it")
+    download.add_argument("--out", type=Path, default=HERE, help="file or folder, else here; Podracer names it")
     export = add("export", _export, "A whole tournament as one file.")
     export.add_argument("tournament", metavar="TOURNAMENT")
     about = "all there is, every point of every curve, or a zip of event files for TensorBoard"
     export.add_argument("--format", choices=EXPORTS, default="json", help=about)
-    export.add_argument("--out", type=Path, help="else the name that Podracer gives it")
+    export.add_argument("--out", type=Path, default=HERE, help="file or folder, else here; Podracer names it")
     return parser
 
 
@@ -140,18 +140,13 @@ def _download(client: Client, options: argparse.Namespace) -> None:
         if agent_id is None:
             raise ClientError(f"Tournament {options.champion} has no agent on its leaderboard yet.")
     if options.format == "safetensors":
-        checkpoint = client.agent(agent_id)["checkpoint"]
-        named = checkpoint["filename"] if checkpoint else f"agent-{agent_id}.safetensors"
-        path = client.download_checkpoint(agent_id, options.out or named)
+        print(client.download_checkpoint(agent_id, options.out))
     else:
-        ending = {"onnx": "onnx", "torchscript": "pt"}[options.format]
-        path = client.download_export(agent_id, options.format, options.out or f"agent-{agent_id}.{ending}")
-    print(path)
+        print(client.download_export(agent_id, options.format, options.out))
 
 
 def _export(client: Client, options: argparse.Namespace) -> None:
-    out = options.out or f"tournament-{options.tournament}{EXPORTS[options.format]}"
-    print(client.export_tournament(options.tournament, out, options.format))
+    print(client.export_tournament(options.tournament, options.out, options.format))
 
 
 if __name__ == "__main__":

@@ -158,7 +158,10 @@ class Client:
         return cast(Curve, self._get(f"/agents/{_id(agent_id)}/curve?{query}"))
 
     def download_checkpoint(self, agent_id: str, path: str | Path) -> Path:
-        """The agent's .safetensors file, checked against its SHA-256; `podracer_core.load_agent` opens it."""
+        """The agent's .safetensors file, checked against its SHA-256; `podracer_core.load_agent` opens it.
+
+        Into a folder it goes under the name that Podracer gives it; so do all downloads.
+        """
         return self._http.download(f"/agents/{_id(agent_id)}/checkpoint", Path(path))
 
     def download_export(

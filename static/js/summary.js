@@ -65,11 +65,11 @@ export function whenText(t) {
   return `started ${relative(t.started_at)}, ran ${duration(secondsNow(t))}`;
 }
 
-function tiles(t, pods) {
+function tiles(t, rounds) {
   big($("[data-best]"), number(t.best_score), t.best_score === null ? "no agent yet" : `${margin(t, "best_score")} · ${t.best_agent_name}`);
   if (sparkOf !== String(t.sparkline)) $("[data-spark]").replaceChildren(...[sparkline(t.sparkline)].filter(Boolean));
   sparkOf = String(t.sparkline);
-  const { title, share } = goal(t, pods);
+  const { title, share } = goal(t, rounds);
   setText($("[data-goal-title]"), title);
   big($("[data-goal]"), share === null ? "–" : percent(share), remaining(t));
   $("[data-bar]").setAttribute("aria-valuenow", Math.round((share ?? 0) * 100));

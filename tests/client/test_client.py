@@ -1,6 +1,7 @@
 """The Python client and its command line against a whole Podracer."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -49,7 +50,8 @@ def test_a_tournament_from_submission_to_an_agent_that_plays(client: Client, fin
     assert board[0]["agent"] == tournament["best_agent"]
     assert len(list(client.pods(finished))) == sum(tournament["pods"].values())
     assert any(event["kind"] == "agent_entered" for event in client.events(finished))
-    path = client.download_checkpoint(board[0]["agent"], tmp_path / "champion.safetensors")
+    path = client.download_checkpoint(board[0]["agent"], tmp_path)
+    assert path.name == f"CartPole-v1-{board[0]['name']}.safetensors"
     assert podracer_core.load_agent(path).act([0.0, 0.0, 0.0, 0.0]) in (0, 1)
     assert list(tmp_path.iterdir()) == [path]
 
@@ -118,6 +120,16 @@ def test_the_command_line_submits_watches_and_fetches(
     assert Path("points.csv").read_text().startswith("agent,name,env_steps,")
     assert main(["list"]) == 0
     assert identity in capfd.readouterr().out
+
+
+def test_whoever_has_read_enough_hears_of_no_error(shell: None, finished: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "podracer_client", "list"], stdout=write, stderr=subprocess.PIPE, cwd=REPOSITORY
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_the_command_line_says_in_one_line_what_is_wrong(shell: None, capsys: pytest.CaptureFixture[str]) -> None:
