@@ -6,35 +6,38 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from podracer_client.answers import Status
 from podracer_client.client import DEFAULT_URL, Client
 from podracer_client.errors import ClientError
 from podracer_client.terminal import Lines, Screen, View
 
 FAILED, INTERRUPTED = 1, 130
 CONTROLS = ("start", "pause", "resume", "stop")
-EXPORTS = {"json": ".json", "csv": "-curves.csv", "tensorboard": "-tensorboard.zip"}
-"""How files of each format end, as Podracer names them."""
+EXPORTS = ("json", "csv", "tensorboard")
+HERE = Path()
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Exit status 0; 1 where something failed, with a sentence on stderr; 130 after Ctrl-C."""
     options = _parser().parse_args(arguments)
     try:
-        return int(options.command(Client(options.url), options) or 0)
+        status = int(options.command(Client(options.url), options) or 0)
+        sys.stdout.flush()  # what is still in its buffer fails here, or it would when Python has ended
+        return status
     except (ClientError, TimeoutError) as error:
         print(f"podracer: {error}", file=sys.stderr)
         return FAILED
+    except BrokenPipeError:  # `| head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""
         print(f"podracer:{where} {error.strerror or error}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # `| head` has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -51,7 +54,11 @@ def _parser() -> argparse.ArgumentParser:
     submit.add_argument("spec", type=Path)
     submit.add_argument("--draft", action="store_true", help="do not start it")
     submit.add_argument("--watch", action="store_true", help="then watch it until it ends")
-    add("list", _list, "All tournaments, the newest first.")
+    found = add("list", _list, "Tournaments, the newest first.")
+    found.add_argument("--search", default="", metavar="TEXT", help="a part of their names")
+    found.add_argument("--status", type=str.upper, choices=get_args(Status))
+    found.add_argument("--env", default="", metavar="ID", help="of this environment")
+    found.add_argument("--sort", choices=("newest", "score", "env_steps"), default="newest", help="what comes first")
     watch = add("watch", _watch, "Watch a tournament live until it ends.")
     watch.add_argument("tournament", metavar="TOURNAMENT")
     watch.add_argument("--json", action="store_true", help="every message as a line of JSON")
@@ -66,12 +73,12 @@ def _parser() -> argparse.ArgumentParser:
     which.add_argument("agent", nargs="?", metavar="AGENT", help="its id")
     which.add_argument("--champion", metavar="TOURNAMENT", help="the best agent of this tournament")
     download.add_argument("--format", choices=("safetensors", "onnx", "torchscript"), default="safetensors")
-    download.add_argument("--out", type=Path, help="else the name that Podracer gives it")
+    download.add_argument("--out", type=Path, default=HERE, help="file or folder, else here; Podracer names it")
     export = add("export", _export, "A whole tournament as one file.")
     export.add_argument("tournament", metavar="TOURNAMENT")
     about = "all there is, every point of every curve, or a zip of event files for TensorBoard"
     export.add_argument("--format", choices=EXPORTS, default="json", help=about)
-    export.add_argument("--out", type=Path, help="else the name that Podracer gives it")
+    export.add_argument("--out", type=Path, default=HERE, help="file or folder, else here; Podracer names it")
     return parser
 
 
@@ -86,7 +93,8 @@ def _submit(client: Client, options: argparse.Namespace) -> int | None:
 
 
 def _list(client: Client, options: argparse.Namespace) -> None:
-    for tournament in client.tournaments():
+    wanted = {"search": options.search, "status": options.status, "env_id": options.env, "sort": options.sort}
+    for tournament in client.tournaments(**wanted):
         score = tournament["best_score"]
         best = "" if score is None else f"  best {score:,.1f}"
         pods = f"{tournament['pods']['FINISHED']:,} pods"
@@ -132,18 +140,13 @@ def _download(client: Client, options: argparse.Namespace) -> None:
         if agent_id is None:
             raise ClientError(f"Tournament {options.champion} has no agent on its leaderboard yet.")
     if options.format == "safetensors":
-        checkpoint = client.agent(agent_id)["checkpoint"]
-        named = checkpoint["filename"] if checkpoint else f"agent-{agent_id}.safetensors"
-        path = client.download_checkpoint(agent_id, options.out or named)
+        print(client.download_checkpoint(agent_id, options.out))
     else:
-        ending = {"onnx": "onnx", "torchscript": "pt"}[options.format]
-        path = client.download_export(agent_id, options.format, options.out or f"agent-{agent_id}.{ending}")
-    print(path)
+        print(client.download_export(agent_id, options.format, options.out))
 
 
 def _export(client: Client, options: argparse.Namespace) -> None:
-    out = options.out or f"tournament-{options.tournament}{EXPORTS[options.format]}"
-    print(client.export_tournament(options.tournament, out, options.format))
+    print(client.export_tournament(options.tournament, options.out, options.format))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,20 @@ from typing import Any, Literal, Unpack, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from podracer_client import live
-from podracer_client.answers import ENDED, Agent, Curve, Ensemble, Entry, Event, Export, Message, Patch, Pod, Tournament
+from podracer_client.answers import (
+    ENDED,
+    Agent,
+    Curve,
+    Ensemble,
+    Entry,
+    Event,
+    Export,
+    Message,
+    Patch,
+    Pod,
+    Status,
+    Tournament,
+)
 from podracer_client.errors import ClientError
 from podracer_client.transport import Http
 
@@ -52,9 +65,18 @@ class Client:
         query = "?start=true" if start else ""
         return cast(Tournament, self._http.json("POST", f"/tournaments{query}", body, content_type=kind))
 
-    def tournaments(self) -> Iterator[Tournament]:
-        """The newest first."""
-        return cast(Iterator[Tournament], self._pages("/tournaments"))
+    def tournaments(
+        self,
+        *,
+        search: str = "",
+        status: Status | None = None,
+        env_id: str = "",
+        sort: Literal["newest", "score", "env_steps"] = "newest",
+    ) -> Iterator[Tournament]:
+        """All, or those whose name contains `search`, with this status and environment."""
+        wanted = {"search": search, "status": status, "env_id": env_id, "sort": sort}
+        query = urlencode({name: value for name, value in wanted.items() if value})
+        return cast(Iterator[Tournament], self._pages(f"/tournaments?{query}"))
 
     def tournament(self, tournament_id: str) -> Tournament:
         return cast(Tournament, self._get(f"/tournaments/{_id(tournament_id)}"))
@@ -136,7 +158,10 @@ class Client:
         return cast(Curve, self._get(f"/agents/{_id(agent_id)}/curve?{query}"))
 
     def download_checkpoint(self, agent_id: str, path: str | Path) -> Path:
-        """The agent's .safetensors file, checked against its SHA-256; `podracer_core.load_agent` opens it."""
+        """The agent's .safetensors file, checked against its SHA-256; `podracer_core.load_agent` opens it.
+
+        Into a folder it goes under the name that Podracer gives it; so do all downloads.
+        """
         return self._http.download(f"/agents/{_id(agent_id)}/checkpoint", Path(path))
 
     def download_export(
@@ -169,7 +194,7 @@ class Client:
         """Every item of a list. One that arrives meanwhile moves the others on: none is given twice."""
         offset, seen = 0, set()
         while True:
-            page = self._get(f"{path}?limit={limit}&offset={offset}")
+            page = self._get(f"{path}{'&' if '?' in path else '?'}limit={limit}&offset={offset}")
             for item in page["items"]:
                 key = item.get("id") or item.get("agent") or item.get("format")
                 if key not in seen:

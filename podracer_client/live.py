@@ -13,6 +13,10 @@ MISSING = 4404
 TOGETHER = "podracer.together"
 """The WebSocket subprotocol in which a frame is an array of messages."""
 
+SILENCE_SECONDS = 15.0
+"""After which the server is taken for lost: when nothing happens it says so about every five seconds."""
+
+HEARTBEAT = "heartbeat"
 WAITS = (0.2, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -33,11 +37,13 @@ def messages(url: str, token: str, tournament_id: str) -> Iterator[Message]:
     while True:
         try:
             with connect(address, additional_headers=headers, subprotocols=together, max_size=None) as socket:
-                for text in socket:
+                while True:
+                    text = socket.recv(SILENCE_SECONDS)
                     seen, failures = True, 0
                     said = json.loads(text)
                     # A proxy may drop the subprotocol, and then each message is a frame.
-                    yield from cast(list[Message], said if socket.subprotocol == TOGETHER else [said])
+                    told = cast(list[Message], said if socket.subprotocol == TOGETHER else [said])
+                    yield from (message for message in told if message["type"] != HEARTBEAT)
         except (OSError, InvalidHandshake, TimeoutError, ConnectionClosed) as error:
             code = error.rcvd.code if isinstance(error, ConnectionClosed) and error.rcvd else 0
             if code in REFUSALS:

@@ -123,7 +123,7 @@ def _heading(tournament: Tournament, running: list[Pod]) -> list[str]:
     share, left = tournament["progress"], tournament["seconds_left"]
     if share is not None and tournament["status"] not in ENDED:
         ends = f", about {_span(left)} left" if left is not None else ""
-        lines.append(f"{'█' * round(share * BAR):░<{BAR}} {share:.0%} of its budget{ends}")
+        lines.append(f"{'█' * round(share * BAR):░<{BAR}} {_percent(share)} of the way{ends}")
     if tournament["reason"]:
         lines.append(tournament["reason"])
     return lines
@@ -156,6 +156,13 @@ def _running(pod: Pod) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.1f}" if abs(value) < 10_000 else f"{value:,.0f}"
+
+
+def _percent(share: float) -> str:
+    """As the pages have it: what is not all is not shown as all, nor a little as nothing."""
+    if 0.99 < share < 1:
+        return "> 99 %"
+    return "< 1 %" if 0 < share < 0.01 else f"{share * 100:.0f} %"
 
 
 def _span(seconds: float) -> str:

@@ -7,6 +7,7 @@ import shutil
 import time
 import urllib.error
 import urllib.request
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,14 @@ class Http:
         raise self._lost(lost)
 
     def download(self, path: str, target: Path) -> Path:
-        """A file, whole or not at all: into `target`.part, on from there after a break, checked, then renamed."""
-        part = target.with_name(f"{target.name}.part")
+        """A file, whole or not at all: into one that ends in .part, on from there after a break, checked, then renamed.
+
+        target: the file, or a folder, in which it gets the name that the server gives it
+        """
+        folder = target.is_dir()
+        part = target / f"{uuid.uuid4().hex}.part" if folder else target.with_name(f"{target.name}.part")
         part.unlink(missing_ok=True)
-        tag = ""
+        tag = name = ""
         for attempt in range(TRIES):
             if attempt:
                 time.sleep(FIRST_WAIT * 2**attempt)
@@ -48,6 +53,7 @@ class Http:
             try:
                 with self._open("GET", path, None, missing) as answer:
                     tag = answer.headers.get("ETag") or ""
+                    name = answer.headers.get_filename() or name
                     _store(answer, part)
                 break
             except (OSError, http.client.HTTPException) as error:
@@ -55,6 +61,8 @@ class Http:
         else:
             raise self._lost(lost)
         _check(part, tag)
+        # Of a name with folders only its end counts: a file goes nowhere else.
+        target = target / (Path(name).name or path.rstrip("/").rpartition("/")[2]) if folder else target
         part.replace(target)
         return target
 

@@ -57,6 +57,9 @@ class Store:
             self.events.insert(0, event)
             self.events.sort(key=lambda one: -int(one["id"]))
 
+    def _heartbeat(self, nothing: Item) -> None:
+        pass
+
     def _pod(self, pod: Item) -> None:
         self.settle()
         old = self.pods.get(pod["id"])

@@ -51,11 +51,14 @@ def repeated_failure(reasons: Sequence[str | None], times: int) -> str | None:
     return latest[-1] if len(kinds) == 1 else None
 
 
-def budget_progress(stop: StopSpec, standing: Standing) -> float | None:
-    """The used share of the tightest budget, 0 to 1, or None where nothing but a score or patience ends it."""
+def budget_progress(stop: StopSpec, standing: Standing, under_way: float = 0.0) -> float | None:
+    """The used share of the tightest budget, 0 to 1, or None where nothing but a score or patience ends it.
+
+    under_way: the shares that pods in training have of their rounds, summed up
+    """
     shares = []
     if stop.pods is not None:
-        shares.append(standing.pods / stop.pods)
+        shares.append((standing.pods + under_way) / stop.pods)
     if stop.env_steps is not None:
         shares.append(standing.env_steps / stop.env_steps)
     if stop.hours is not None:

@@ -1,5 +1,6 @@
 // An agent's page: its curve, its evaluation episodes, and what its line trained with. Of an ensemble, which has no curve,
 // the rest.
+import { agentFollow } from "./agent_live.js";
 import { attempt, call, toast } from "./api.js";
 import { curveWords } from "./curve_words.js";
 import { distributionShow } from "./distribution.js";
@@ -8,7 +9,6 @@ import { CONFIG, coloured, fitted } from "./figure.js";
 import { scheduleShow } from "./schedule.js";
 import { tabsStart } from "./tabs.js";
 
-const REFRESH_MS = 2000;
 const { agent, curve: own, figure, schedule } = json("page");
 const plot = $("[data-plot]");
 const select = $("[data-column]");
@@ -26,8 +26,15 @@ async function draw() {
   return Plotly.react(plot, coloured([trace]), fitted(coloured(layout), plot), CONFIG);
 }
 
-async function load() {
-  curve = await call("GET", `/api/agents/${agent.id}/curve?points=500${from === "ancestor" ? "&from=ancestor" : ""}`);
+// Answers where it was asked to begin, and the curve.
+async function curveAsk(signal) {
+  const begin = from;
+  return [begin, plot && await call("GET", `/api/agents/${agent.id}/curve?points=500${begin === "ancestor" ? "&from=ancestor" : ""}`, undefined, signal)];
+}
+
+async function curveShow([begin, found]) {
+  if (begin !== from) return; // the other one was chosen meanwhile
+  curve = found;
   const known = new Set($$("option", select).map((option) => option.value));
   for (const name of Object.keys(curve)) {
     if (known.has(name) || name === "env_steps" || name === "seconds") continue;
@@ -46,7 +53,7 @@ for (const group of $$("[data-seg=from]")) {
     const csv = new URL($("[data-csv]").href);
     csv.searchParams.set("from", from === "ancestor" ? "ancestor" : "self");
     $("[data-csv]").href = csv.href;
-    await load();
+    await attempt(async () => curveShow(await curveAsk()));
   });
 }
 for (const list of $$("[data-tabs]")) {
@@ -91,16 +98,4 @@ $("[data-remove]")?.addEventListener("submit", async (event) => {
   if (await attempt(() => call("DELETE", ensemble))) location.assign(`/tournaments/${agent.tournament}/`);
 });
 
-if (["RUNNING", "QUEUED"].includes(agent.status)) {
-  setInterval(async () => {
-    if (document.hidden) return;
-    try {
-      const now = await call("GET", `/api/agents/${agent.id}`);
-      // Finished: score, episodes and checkpoint are there now.
-      if (now.status !== agent.status) location.reload();
-      else if (plot) await load();
-    } catch {
-      // The server is away; the next round tries again.
-    }
-  }, REFRESH_MS);
-}
+if (["RUNNING", "QUEUED"].includes(agent.status)) agentFollow(agent, curveAsk, curveShow);

@@ -18,12 +18,12 @@ function sentence(body, status) {
   return `The server answered ${status}.`;
 }
 
-export async function call(method, path, body) {
+export async function call(method, path, body, signal) {
   const headers = { Accept: "application/json", "X-CSRFToken": document.body.dataset.csrf };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
   try {
-    response = await fetch(address(path), { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    response = await fetch(address(path), { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
     throw new ApiError("The server does not answer. Is Podracer still running?", 0);
   }

@@ -1,6 +1,7 @@
 // The buttons of the tournament's page; each calls the API, whose answer comes back over the socket.
 import { $, $$, setText } from "./dom.js";
 import { attempt, call } from "./api.js";
+import { endingStart } from "./ending.js";
 import { plural } from "./format.js";
 
 const SETTLE_MS = 300;
@@ -45,9 +46,6 @@ export function controlsStart(store, onTournament) {
   });
   $("[data-archive]").addEventListener("click", () => attempt(async () =>
     onTournament(await call("PATCH", path, { archived: !store.tournament.archived }))));
-  $("[data-delete]").addEventListener("submit", async (event) => {
-    event.preventDefault();
-    if (await attempt(() => call("DELETE", path))) location.assign("/");
-  });
+  endingStart(store, onTournament);
   return sizeShow;
 }

@@ -97,8 +97,11 @@ export function changes(changed) {
 
 const hundredth = new Intl.NumberFormat("en", { maximumFractionDigits: 0, useGrouping: false, ...ROUNDED });
 const ALMOST_ALL = `>${NBSP}99${NBSP}%`;
-// What is not all is not shown as all.
-export const percent = (share) => (share > 0.99 && share < 1 ? ALMOST_ALL : `${hundredth.format(share * 100)}${NBSP}%`);
+// What is not all is not shown as all, nor a little as nothing.
+export function percent(share) {
+  if (share > 0.99 && share < 1) return ALMOST_ALL;
+  return share > 0 && share < 0.01 ? `<${NBSP}1${NBSP}%` : `${hundredth.format(share * 100)}${NBSP}%`;
+}
 // A probability from a bootstrap, which never shows that something is certain.
 export const certainty = (probability) => (probability > 0.99 ? ALMOST_ALL : percent(probability));
 export const plural = (n, word) => `${whole.format(n)} ${word}${n === 1 ? "" : "s"}`;

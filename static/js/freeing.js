@@ -5,7 +5,7 @@ import { plural, size } from "./format.js";
 
 const NAMES = { checkpoints: "checkpoint", states: "training state", exports: "export", replays: "replay" };
 
-const several = (count, part) => plural(count, NAMES[part]);
+export const several = (count, part) => plural(count, NAMES[part]);
 
 function stays(item) {
   if (item.problem) return item.problem;

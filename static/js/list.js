@@ -1,4 +1,5 @@
 // Keeps the cards fresh while somebody looks at them.
+import { keepAsking, partOf } from "./connection.js";
 import { $, $$ } from "./dom.js";
 
 const EVERY_MS = 3000;
@@ -24,17 +25,13 @@ function merge(html) {
   if (cards.length) $(".start")?.remove();
 }
 
-async function refresh() {
-  if (document.hidden) return;
-  try {
-    const response = await fetch(root.dataset.source);
-    if (response.redirected || !response.ok) return;
-    const html = await response.text();
-    if (html !== last) merge((last = html));
-  } catch {
-    // The server is away; the next round tries again.
-  }
-}
+keepAsking((signal) => partOf(root.dataset.source, signal), (html) => {
+  if (html !== last) merge((last = html));
+}, EVERY_MS);
 
-setInterval(refresh, EVERY_MS);
-document.addEventListener("visibilitychange", refresh);
+// A choice is asked for at once; a text when Enter is pressed.
+$("[data-sieve]")?.addEventListener("change", ({ target, currentTarget }) => target.matches("select") && currentTarget.requestSubmit());
+// What is not chosen stays out of the address.
+$("[data-sieve]")?.addEventListener("formdata", ({ formData }) => {
+  for (const [name, value] of [...formData]) if (!value || value === "newest") formData.delete(name);
+});

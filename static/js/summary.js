@@ -24,13 +24,23 @@ function targetShare({ target_score: target, best_score: best, sparkline: histor
   return target > 0 && first >= 0 ? best / target : (best - first) / (target - first);
 }
 
+// Its last step is not a pod's end: it is evaluated then.
+const NEARLY = 0.999;
+
+// What its pods in training have of their rounds, in pods, as _under_way of webapp/tournaments/selectors.py tells it.
+function underWay(t, pods) {
+  const rounds = pods.filter(({ status }) => status === "RUNNING" || status === "QUEUED").map((pod) =>
+    pod.round_env_steps ? Math.min(NEARLY, pod.env_steps / pod.round_env_steps) : (pod.seconds ?? 0) / (t.spec.round.seconds || Infinity));
+  return rounds.reduce((sum, share) => sum + share, 0);
+}
+
 // The rule that is furthest along, with its share from 0 to 1; of equals the target.
-export function goal(t) {
+export function goal(t, pods = []) {
   const { stop } = t.spec;
   const hours = t.seconds / 3600;
   const rules = [
     t.target_score !== null && [`Towards the target of ${number(t.target_score)}`, targetShare(t)],
-    stop.pods && [`Pods ${count(t.pods.FINISHED)} of ${count(stop.pods)}`, t.pods.FINISHED / stop.pods],
+    stop.pods && [`Pods ${count(t.pods.FINISHED)} of ${count(stop.pods)}`, (t.pods.FINISHED + underWay(t, pods)) / stop.pods],
     stop.env_steps && [`Env steps ${count(t.env_steps)} of ${count(stop.env_steps)}`, t.env_steps / stop.env_steps],
     stop.hours && [`Time ${duration(t.seconds)} of ${duration(stop.hours * 3600)}`, hours / stop.hours],
   ].filter(Boolean).map(([title, share]) => ({ title, share: Math.min(1, Math.max(0, share || 0)) }));
@@ -38,7 +48,12 @@ export function goal(t) {
 }
 
 function remaining(t) {
-  if (t.status === "RUNNING") return t.seconds_left === null ? "running" : `at most ${roughly(Math.max(0, t.seconds_left - secondsSince(t)))} left`;
+  if (t.status === "RUNNING") {
+    if (t.seconds_left === null) return "running";
+    // A score or patience may end it sooner.
+    const most = t.target_score !== null || t.spec.stop.patience ? "at most " : "";
+    return `${most}${roughly(Math.max(0, t.seconds_left - secondsSince(t)))} left`;
+  }
   return t.status === "DRAFT" ? "not started" : t.status.toLowerCase();
 }
 
@@ -58,11 +73,11 @@ export function whenText(t) {
   return `started ${relative(t.started_at)}, ran ${duration(secondsNow(t))}`;
 }
 
-function tiles(t) {
+function tiles(t, rounds) {
   big($("[data-best]"), number(t.best_score), ...champion(t));
   if (sparkOf !== String(t.sparkline)) $("[data-spark]").replaceChildren(...[sparkline(t.sparkline)].filter(Boolean));
   sparkOf = String(t.sparkline);
-  const { title, share } = goal(t);
+  const { title, share } = goal(t, rounds);
   setText($("[data-goal-title]"), title);
   big($("[data-goal]"), share === null ? "–" : percent(share), remaining(t));
   $("[data-bar]").setAttribute("aria-valuenow", Math.round((share ?? 0) * 100));
@@ -88,7 +103,7 @@ function reevaluated(t) {
   setText(line, `${plural(t.reevaluations, "newcomer")} evaluated again on fresh seeds: ${changed}.`);
 }
 
-export function summaryShow(t) {
+export function summaryShow(t, pods) {
   if (t.seconds !== receivedSeconds) {
     receivedSeconds = t.seconds;
     received = performance.now();
@@ -109,5 +124,5 @@ export function summaryShow(t) {
   reason.hidden = !t.reason;
   reason.className = `reason ${t.status}`;
   setText(reason, t.reason);
-  tiles(t);
+  tiles(t, pods);
 }

@@ -1,6 +1,7 @@
 // The live page of a tournament: the store, its socket, and the parts that draw it.
 import { Board } from "./board.js";
 import { call } from "./api.js";
+import { lostHide, lostShow } from "./connection.js";
 import { controlsStart } from "./controls.js";
 import { Pointer } from "./curves-pointer.js";
 import { toolsStart } from "./curves-tools.js";
@@ -32,7 +33,6 @@ const insights = new Insights($("[data-insights]"), { onSieve: (agents) => board
 const ensembles = new Ensembles($("[data-ensemble]"), $("[data-making]"), `/api/tournaments/${store.tournament.id}`);
 const pods = new Pods($("[data-pod-rows]"), $("[data-pods-empty]"), $("[data-pods-all]"));
 const events = new Events($("[data-events]"), $("[data-events-all]"));
-const banner = $("[data-connection]");
 const sizeShow = controlsStart(store, (tournament) => {
   store.tournament = tournament;
   changed(["tournament"]);
@@ -61,7 +61,7 @@ function changed(parts) {
 
 function show() {
   if (dirty.has("tournament")) {
-    summaryShow(store.tournament);
+    summaryShow(store.tournament, [...store.pods.values()]);
     sizeShow();
     lineageFollow();
     curvesShow();
@@ -111,8 +111,7 @@ const FINAL = {
 };
 
 function lost(code) {
-  setText(banner, FINAL[code] ?? "Connection lost, trying again…");
-  banner.hidden = false;
+  lostShow(FINAL[code]);
   if (FINAL[code]) socket.end();
 }
 
@@ -144,11 +143,10 @@ const socket = new LiveSocket(`/ws/tournaments/${store.tournament.id}/`, {
     if (parts.includes("curves")) curves.changed();
     changed(parts.filter((part) => part !== "points" && part !== "curves"));
   },
-  onState(connected, failures, code) {
+  onState(connected, tell, code) {
     if (!connected && !store.complete) curvesLoad();
-    if (connected) banner.hidden = true;
-    // The first loss is mended before anybody could read of it.
-    else if (failures > 1 || FINAL[code]) lost(code);
+    if (connected) lostHide();
+    else if (tell || FINAL[code]) lost(code);
   },
 });
 

@@ -223,12 +223,29 @@ def test_renaming_resizing_and_deleting(page: Page, stack: Stack) -> None:
     wait_for(lambda: stack.api("GET", f"/tournaments/{identity}")["pool_size"] == 5, 10, "a pool of 5")
     page.get_by_label("More actions").click()
     page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_role("dialog").get_by_role("status")).to_have_text("It has no files.")
     page.get_by_role("button", name="Keep it").click()
     page.get_by_label("More actions").click()
     page.get_by_role("button", name="Delete", exact=True).click()
     page.get_by_role("button", name="Delete for good").click()
     expect(page.get_by_role("heading", name="Tournaments")).to_be_visible()
     assert page.goto(f"/tournaments/{identity}/").status == 404  # type: ignore[union-attr]
+
+
+def test_stopping_is_asked_about_first(page: Page, stack: Stack) -> None:
+    identity = draft(stack)
+    for verb in ("start", "pause"):
+        stack.api("POST", f"/tournaments/{identity}/{verb}")
+    page.goto(f"/tournaments/{identity}/")
+    status = page.get_by_role("status", name="Tournament status")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("dialog")).to_contain_text("It cannot be resumed.")
+    page.keyboard.press("Enter")  # the harmless answer has the focus
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    expect(status).to_have_text("PAUSED")
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Stop for good").click()
+    expect(status).to_have_text("STOPPED")
 
 
 def test_a_refusal_is_said_in_the_apis_words(page: Page, stack: Stack) -> None:

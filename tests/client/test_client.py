@@ -1,6 +1,7 @@
 """The Python client and its command line against a whole Podracer."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -12,7 +13,7 @@ import pytest
 from websockets.sync.server import ServerConnection, serve
 
 import podracer_core
-from podracer_client import ApiError, Client, ClientError, ConnectionLostError
+from podracer_client import ApiError, Client, ClientError, ConnectionLostError, live
 from podracer_client.__main__ import main
 from tests.stack import REPOSITORY, Stack
 
@@ -49,7 +50,8 @@ def test_a_tournament_from_submission_to_an_agent_that_plays(client: Client, fin
     assert board[0]["agent"] == tournament["best_agent"]
     assert len(list(client.pods(finished))) == sum(tournament["pods"].values())
     assert any(event["kind"] == "agent_entered" for event in client.events(finished))
-    path = client.download_checkpoint(board[0]["agent"], tmp_path / "champion.safetensors")
+    path = client.download_checkpoint(board[0]["agent"], tmp_path)
+    assert path.name == f"CartPole-v1-{board[0]['name']}.safetensors"
     assert podracer_core.load_agent(path).act([0.0, 0.0, 0.0, 0.0]) in (0, 1)
     assert list(tmp_path.iterdir()) == [path]
 
@@ -120,6 +122,16 @@ def test_the_command_line_submits_watches_and_fetches(
     assert identity in capfd.readouterr().out
 
 
+def test_whoever_has_read_enough_hears_of_no_error(shell: None, finished: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "podracer_client", "list"], stdout=write, stderr=subprocess.PIPE, cwd=REPOSITORY
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_the_command_line_says_in_one_line_what_is_wrong(shell: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pause", "999999"]) == 1
     assert capsys.readouterr().err == "podracer: There is no tournament 999999.\n"
@@ -152,6 +164,26 @@ def test_watching_works_through_a_proxy_that_drops_the_subprotocol() -> None:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         watching = Client(f"http://127.0.0.1:{server.socket.getsockname()[1]}", "token").watch("1")
         assert [next(watching)["type"] for _ in range(2)] == ["snapshot", "status"]
+        server.shutdown()
+
+
+def test_watching_begins_anew_where_the_server_has_fallen_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "SILENCE_SECONDS", 0.1)
+    connections: list[ServerConnection] = []
+
+    def alive_once(socket: ServerConnection) -> None:
+        connections.append(socket)
+        for seq, kind in enumerate(("snapshot", "heartbeat", "status")):
+            socket.send(json.dumps({"seq": seq, "type": kind, "data": {}}))
+        for _ in socket:
+            pass
+
+    with serve(alive_once, "127.0.0.1", 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        watching = Client(f"http://127.0.0.1:{server.socket.getsockname()[1]}", "token").watch("1")
+        assert [next(watching)["type"] for _ in range(4)] == ["snapshot", "status", "snapshot", "status"]
+        assert len(connections) == 2
+        watching.close()
         server.shutdown()
 
 

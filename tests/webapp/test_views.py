@@ -82,7 +82,7 @@ def test_the_number_of_queries_does_not_grow_with_the_list(
 ) -> None:
     for number in range(12):
         tournament(user, name=f"run {number}")
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(10):
         owner.get("/")
 
 

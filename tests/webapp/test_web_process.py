@@ -1,11 +1,13 @@
 """The web process stays light: no torch, whatever it is asked for, and little memory, whatever it sends."""
 
+import http.client
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -14,6 +16,7 @@ from django.core.files.storage import default_storage
 
 from tests.stack import REPOSITORY, free_port, wait_for
 from tests.webapp.tournaments import making
+from webapp.accounts.models import SignInFailure
 from webapp.accounts.services import owner_ensure
 from webapp.tournaments.models import Agent
 
@@ -21,9 +24,14 @@ MAX_MIB = 200
 LARGE = 200 * 2**20
 
 
+PROXY, OTHER = "127.0.0.2", "127.0.0.3"
+"""Addresses of this machine; one is trusted."""
+
+
 @pytest.fixture
 def web(service_environment: dict[str, str]) -> Iterator[tuple[str, psutil.Process]]:
     """uvicorn as the supervisor starts it, on the test's database."""
+    service_environment = {**service_environment, "FORWARDED_ALLOW_IPS": PROXY}
     port = free_port()
     address = ["--host", "127.0.0.1", "--port", str(port)]
     command = [sys.executable, "-m", "uvicorn", "webapp.asgi:application", *address, "--lifespan", "off"]
@@ -117,3 +125,16 @@ def test_a_large_file_is_sent_in_pieces_and_so_is_every_other(web: tuple[str, ps
             most = max(most, process.memory_info().rss)
     assert received == LARGE
     assert (most - before) / 2**20 < 20
+
+
+def test_the_address_that_a_trusted_proxy_forwards_counts_and_no_other_s(
+    web: tuple[str, psutil.Process], transactional_db: None
+) -> None:
+    url, _ = web
+    for number, source in enumerate((PROXY, OTHER)):
+        connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20, source_address=(source, 0))
+        connection.request("GET", f"/sign-in/link/guess-{number}/", headers={"X-Forwarded-For": f"203.0.113.{number}"})
+        assert connection.getresponse().status == 403
+        connection.close()
+    keys = set(SignInFailure.objects.filter(key__startswith="address").values_list("key", flat=True))
+    assert keys == {"address 203.0.113.0", f"address {OTHER}"}

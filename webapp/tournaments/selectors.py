@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Func, IntegerField, Q, QuerySet, Sum
+from django.db.models import Count, FloatField, Func, IntegerField, Q, QuerySet, Sum
+from django.db.models.functions import Cast, Least
 
 from podracer_core.spec import StopSpec
 from podracer_core.tournament.stopping import Standing, budget_progress, target_progress
@@ -17,12 +18,14 @@ from webapp.tournaments import clock
 from webapp.tournaments.artefacts import ensemble_selectors
 from webapp.tournaments.clock import iso
 from webapp.tournaments.curves import selectors as curve_selectors
+from webapp.tournaments.listing import Wanted, selected
 from webapp.tournaments.models import Agent, Event, LeaderboardEntry, Pod, Tournament
 
 Item = dict[str, Any]
 Page = dict[str, Any]
 
 SPARKLINE_POINTS = 60
+ALL = Wanted()
 
 
 def _page(rows: QuerySet[Any], limit: int, offset: int) -> tuple[list[Any], int]:
@@ -37,12 +40,14 @@ def _counted(tournament_id: int, name: str) -> int:
 # Tournaments
 
 
-def tournament_list(*, visible: Q, archived: bool | None = None, limit: int = 50, offset: int = 0) -> Page:
-    """Of those that `visible` is true of (see access.py), the newest first. archived: None for all"""
+def tournament_list(
+    *, visible: Q, archived: bool | None = None, wanted: Wanted = ALL, limit: int = 50, offset: int = 0
+) -> Page:
+    """Of those that `visible` is true of (see access.py) what is wanted. archived: None for all"""
     tournaments = Tournament.objects.filter(visible).select_related("owner", "project")
     if archived is not None:
         tournaments = tournaments.filter(archived=archived)
-    rows, count = _page(tournaments.order_by("-created_at", "-pk"), limit, offset)
+    rows, count = _page(selected(tournaments, wanted), limit, offset)
     return {"items": _tournaments(rows), "count": count}
 
 
@@ -86,6 +91,10 @@ def _tournaments(rows: list[Tournament]) -> list[Item]:
     return [_tournament(row, sums.get(row.pk, {}), best.get(row.pk), now) for row in rows]
 
 
+# Its last step is not a pod's end: it is evaluated then.
+_OF_ROUND = Least(0.999, Cast("env_steps", FloatField()) / Cast("env_steps_budget", FloatField()))
+
+
 def _active_totals(ids: list[int]) -> Iterable[Any]:
     counts = {str(status): Count("pk", filter=Q(status=status)) for status in Pod.ACTIVE}
     return (
@@ -94,6 +103,8 @@ def _active_totals(ids: list[int]) -> Iterable[Any]:
         .annotate(
             **counts,
             total_env_steps=Sum("env_steps"),
+            rounds=Sum(_OF_ROUND, filter=Q(env_steps_budget__isnull=False)),
+            seconds_alone=Sum("seconds", filter=Q(env_steps_budget=None)),
             rate=Sum("env_steps_per_second", filter=Q(status=Pod.Status.RUNNING)),
         )
     )
@@ -112,6 +123,7 @@ def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) 
     pods = _pod_counts(row, sums)
     env_steps, rate = row.env_steps_spent + (sums.get("total_env_steps") or 0), sums.get("rate") or 0.0
     standing = Standing(pods[Pod.Status.FINISHED], env_steps, seconds, 0, None)
+    under_way = _under_way(row, sums)
     return {
         "id": str(row.pk),
         "name": row.name,
@@ -129,8 +141,8 @@ def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) 
         "env_steps": env_steps,
         "env_steps_per_second": rate,
         "seconds": seconds,
-        "seconds_left": _seconds_left(row, stop, standing, sums, rate),
-        "progress": _progress(row, stop, standing),
+        "seconds_left": _seconds_left(row, stop, standing, under_way, rate),
+        "progress": _progress(row, stop, standing, under_way),
         "pods": pods,
         "retried": row.pods_retried,
         "reevaluations": row.reevaluations,
@@ -149,15 +161,22 @@ def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) 
     }
 
 
-def _progress(row: Tournament, stop: StopSpec, standing: Standing) -> float | None:
+def _under_way(row: Tournament, sums: Item) -> float:
+    """The shares that its pods in training have of their rounds, summed up. sums: of those that have not ended"""
+    rounds = sums.get("rounds") or 0.0
+    budget = row.spec["round"].get("seconds")
+    return float(rounds + ((sums.get("seconds_alone") or 0.0) / budget if budget else 0.0))
+
+
+def _progress(row: Tournament, stop: StopSpec, standing: Standing, under_way: float) -> float | None:
     """How far the nearest end is, 0 to 1: the target score or a budget."""
     if row.status == Tournament.Status.FINISHED:
         return 1.0
-    shares = (budget_progress(stop, standing), target_progress(stop.score, row.best_history))
+    shares = (budget_progress(stop, standing, under_way), target_progress(stop.score, row.best_history))
     return max((share for share in shares if share is not None), default=None)
 
 
-def _seconds_left(row: Tournament, stop: StopSpec, standing: Standing, sums: Item, rate: float) -> float | None:
+def _seconds_left(row: Tournament, stop: StopSpec, standing: Standing, under_way: float, rate: float) -> float | None:
     """Until the first budget is used up at the present pace; None where that cannot be told."""
     if row.status != Tournament.Status.RUNNING:
         return None
@@ -166,9 +185,17 @@ def _seconds_left(row: Tournament, stop: StopSpec, standing: Standing, sums: Ite
         estimates.append(stop.hours * 3600 - standing.seconds)
     if stop.env_steps is not None and rate > 0:
         estimates.append((stop.env_steps - standing.env_steps) / rate)
-    if stop.pods is not None and standing.pods:
-        estimates.append((stop.pods - standing.pods) * standing.seconds / standing.pods)
+    if stop.pods is not None and (each := _pod_seconds(row, standing, under_way, rate)):
+        estimates.append((stop.pods - standing.pods - under_way) * each)
     return max(0.0, min(estimates)) if estimates else None
+
+
+def _pod_seconds(row: Tournament, standing: Standing, under_way: float, rate: float) -> float | None:
+    """Of its time for each pod: as so far, or before the first has finished as fast as the pods train now."""
+    if standing.pods:
+        return standing.seconds / (standing.pods + under_way)
+    round_env_steps = row.spec["round"].get("env_steps")
+    return round_env_steps / rate if round_env_steps and rate > 0 else None
 
 
 # Leaderboard, pods, events

@@ -11,7 +11,7 @@ from podracer_core.hyperparameters import ALGORITHMS
 from podracer_core.spec import MAX_ENSEMBLE, TournamentSpec
 from podracer_core.tournament import sentences
 from webapp.accounts.access import request_actor
-from webapp.tournaments import access, agent_selectors, charts, selectors
+from webapp.tournaments import access, agent_selectors, charts, listing, selectors
 from webapp.tournaments.artefacts import views as artefact_views
 from webapp.tournaments.curves import selectors as curve_selectors
 from webapp.tournaments.form import environment_cards
@@ -25,11 +25,14 @@ PAGE_SIZE = 24
 
 @require_safe
 def tournament_list(request: HttpRequest) -> HttpResponse:
-    """Tournaments as cards, the newest first; where there are none, what to start with one click."""
+    """Tournaments as cards; where there are none, what to start with one click."""
     presets = [(preset, environment_cards.picture(preset.spec["env_id"])) for preset in PRESETS]
-    context = {**_cards(request), "presets": presets}
-    if not context["count"] and not context["archived"]:
-        context["empty"] = not selectors.archived_exist(access.visible(request_actor(request)))
+    visible = access.visible(request_actor(request))
+    context = {**_cards(request), "presets": presets, "sorts": listing.SORTS.items()}
+    context["statuses"] = Tournament.Status.values
+    context["environments"] = listing.environments(visible, context["archived"])
+    if not context["count"] and not context["archived"] and not context["wanted"].leaves_out:
+        context["empty"] = not selectors.archived_exist(visible)
     return render(request, "tournaments/list.html", context)
 
 
@@ -43,11 +46,12 @@ def _cards(request: HttpRequest) -> dict[str, Any]:
     text = request.GET.get("offset", "0")
     offset = int(text) if text.isdecimal() and len(text) < 10 else 0
     archived, visible = request.GET.get("archived") == "1", access.visible(request_actor(request))
-    page = selectors.tournament_list(visible=visible, archived=archived, limit=PAGE_SIZE, offset=offset)
+    wanted = listing.Wanted.of(request.GET.dict())
+    page = selectors.tournament_list(visible=visible, archived=archived, wanted=wanted, limit=PAGE_SIZE, offset=offset)
     older = offset + PAGE_SIZE if offset + PAGE_SIZE < page["count"] else None
     newer = max(0, offset - PAGE_SIZE) if offset else None
-    asked = "&archived=1" if archived else ""
-    shown = {"offset": offset, "older": older, "newer": newer, "archived": archived, "asked": asked}
+    asked = "".join(f"&{part}" for part in ("archived=1" if archived else "", wanted.query) if part)
+    shown = {"offset": offset, "older": older, "newer": newer, "archived": archived, "asked": asked, "wanted": wanted}
     return {"section": "tournaments", **page, **shown}
 
 

@@ -66,9 +66,16 @@ async def watching(tournament: Tournament) -> AsyncIterator[tuple[Socket, Said]]
         yield socket, snapshot
 
 
-async def said(socket: Socket, timeout: float = 5) -> Said:
+async def told(socket: Socket, timeout: float = 5) -> Said:
     message: Said = json.loads(await socket.text(timeout), parse_constant=pytest.fail)
     assert set(message) == {"seq", "revision", "type", "data"}
+    return message
+
+
+async def said(socket: Socket, timeout: float = 5) -> Said:
+    """The next message that says anything."""
+    while (message := await told(socket, timeout))["type"] == "heartbeat":
+        pass
     return message
 
 

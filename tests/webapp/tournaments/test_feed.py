@@ -13,7 +13,7 @@ from benchmarks.viewers.comparison import differences
 from benchmarks.viewers.store import Store
 from podracer_core.progress import Outcome, PodResult
 from tests.webapp.tournaments import making
-from tests.webapp.tournaments.test_consumers import opened, run, said, token_headers
+from tests.webapp.tournaments.test_consumers import opened, run, said, token_headers, told
 from webapp.asgi import application
 from webapp.tournaments import events, orchestrator, selectors, services
 from webapp.tournaments.curves import selectors as curve_selectors
@@ -218,6 +218,58 @@ async def test_the_access_of_many_is_looked_at_a_few_at_a_time_and_of_all_at_onc
         async with asyncio.timeout(10):
             while len({scope for some in looks for scope in some}) < 5:
                 await asyncio.sleep(0.01)
+
+
+async def test_who_hears_nothing_for_a_while_is_told_that_all_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "CHECK_INTERVAL", 0.05)
+    monkeypatch.setattr(feed, "QUIET", 0.0)
+    tournament = await run(making.tournament, start=False)
+    headers = await run(lambda: token_headers(tournament.owner))
+    async with opened(tournament.pk, headers) as socket:
+        snapshot = await told(socket)
+        first, second = await told(socket), await told(socket)
+        assert first == {"seq": 1, "revision": snapshot["revision"], "type": "heartbeat", "data": {}}
+        assert second == {**first, "seq": 2}
+        await run(services.tournament_update, tournament_id=tournament.pk, name="renamed")
+        heard = [second]
+        while heard[-1]["type"] == "heartbeat":
+            heard.append(await told(socket))
+        assert [message["seq"] for message in heard] == list(range(2, 2 + len(heard)))
+        assert heard[-1]["data"]["name"] == "renamed"
+
+
+async def test_the_figures_of_a_tournament_that_trains_come_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    tournament = await run(making.tournament, pool={"size": 1}, round={"env_steps": 1000}, stop={"pods": 1})
+    claimed = await run(making.claim)
+    headers = await run(lambda: token_headers(tournament.owner))
+    async with opened(tournament.pk, headers) as socket:
+        await said(socket)
+        await run(making.progress, claimed, making.point(500))
+        assert (await said(socket))["type"] == "curve"
+        monkeypatch.setattr(feed, "CHECK_INTERVAL", 0.05)
+        (watched,) = feed._feeds.values()
+        watched._look.set()
+        while (message := await said(socket))["type"] != "status":
+            pass
+        assert message["data"]["progress"] == 0.5
+
+
+async def test_soon_after_a_message_no_heartbeat_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    look = feed.socket_access.problems
+    monkeypatch.setattr(feed.socket_access, "problems", lambda *args: looks.append(1) or look(*args))
+    monkeypatch.setattr(feed, "CHECK_INTERVAL", 0.05)
+    monkeypatch.setattr(feed, "QUIET", 600.0)
+    tournament = await run(making.tournament, start=False)
+    headers = await run(lambda: token_headers(tournament.owner))
+    async with opened(tournament.pk, headers) as socket:
+        await told(socket)
+        looks.clear()
+        async with asyncio.timeout(10):
+            while len(looks) < 3:
+                await asyncio.sleep(0.01)
+        await run(services.tournament_update, tournament_id=tournament.pk, name="renamed")
+        assert (await told(socket))["type"] == "status"
 
 
 @pytest.mark.parametrize("steps", range(12))

@@ -93,8 +93,28 @@ def test_env_steps_and_progress_add_up_over_all_pods() -> None:
     making.finish(making.claim(), making.result(1.0, env_steps=3000))
     making.progress(making.claim(), making.point(500))
     read = selectors.tournament_get(tournament.pk)
-    assert (read["env_steps"], read["env_steps_per_second"], read["progress"]) == (3500, 1000.0, 0.25)
+    assert (read["env_steps"], read["env_steps_per_second"]) == (3500, 1000.0)
+    assert read["progress"] == pytest.approx((1 + 500 / 100_000) / 4)
     assert read["seconds_left"] > 0
+
+
+def test_a_pod_in_training_counts_with_its_share_of_the_round_and_at_the_pace_it_has() -> None:
+    tournament = making.tournament(pool={"size": 1}, round={"env_steps": 2_000_000}, stop={"pods": 1})
+    before = selectors.tournament_get(tournament.pk)
+    assert (before["progress"], before["seconds_left"]) == (0.0, None)
+    claimed = making.claim()
+    making.progress(claimed, making.point(109_000))
+    read = selectors.tournament_get(tournament.pk)
+    assert read["progress"] == pytest.approx(0.0545)
+    assert read["seconds_left"] == pytest.approx((2_000_000 - 109_000) / read["env_steps_per_second"])
+    making.progress(claimed, making.point(2_000_100))
+    assert selectors.tournament_get(tournament.pk)["progress"] == 0.999
+
+
+def test_a_pod_whose_round_is_of_seconds_counts_with_those() -> None:
+    tournament = making.tournament(pool={"size": 1}, round={"seconds": 40}, stop={"pods": 2})
+    making.progress(making.claim(), making.point(10_000))
+    assert selectors.tournament_get(tournament.pk)["progress"] == pytest.approx(10 / 40 / 2)
 
 
 def test_progress_towards_a_target_is_the_best_scores_share_of_it() -> None:

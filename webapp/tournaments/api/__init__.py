@@ -55,7 +55,7 @@ class PodracerAPI(NinjaAPI):
 api = PodracerAPI(
     title="Podracer",
     version="1",
-    description="Train deep-RL agents by tournament.",
+    description="Train deep-RL agents by tournament. [Back to the dashboard](/)",
     parser=StrictParser(),
     auth=[SignedIn()],
 )
@@ -70,19 +70,19 @@ def nothing(request: HttpRequest, rest: str) -> HttpResponse:
     return common.refusal(404, f"There is nothing at /api/{rest}; /api/docs lists what there is.")
 
 
-for router in (
-    machines.router,
-    machines.operations,
-    tournaments.router,
-    curves.router,
-    agents.router,
-    artefacts.router,
-    ensembles.router,
-    sharing.router,
-    retention.router,
-    insights.router,
-    compare.router,
-    notifications.router,
-    nowhere,
+for router, subject in (
+    (tournaments.router, "Tournaments"),
+    (agents.router, "Agents"),
+    (artefacts.router, "Exports and replays"),
+    (ensembles.router, "Ensembles"),
+    (curves.router, "Curves"),
+    (insights.router, "Insights"),
+    (compare.router, "Comparison"),
+    (machines.router, "Environments and workers"),
+    (machines.operations, "Environments and workers"),
+    (sharing.router, "Sharing"),
+    (retention.router, "Disk space"),
+    (notifications.router, "Notifications"),
+    (nowhere, ""),
 ):
-    api.add_router("", router)
+    api.add_router("", router, tags=[subject])

@@ -1,11 +1,12 @@
 """Tournaments: created, controlled, read."""
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Annotated, Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Router
+from pydantic import Field
 
 from podracer_core.spec import TournamentSpec
 from podracer_core.spec_parse import spec_parse_json, spec_parse_toml
@@ -14,6 +15,7 @@ from webapp.tournaments import access, exporting, schemas, selectors, services
 from webapp.tournaments.api import common
 from webapp.tournaments.curves.tensorboard import tournament_tensorboard
 from webapp.tournaments.downloads import download_pieces, download_text
+from webapp.tournaments.listing import MAX_SEARCH, Sort, StatusName, Wanted
 from webapp.tournaments.schemas import Limit, Offset
 
 router = Router()
@@ -41,11 +43,24 @@ _SPEC_BODY = {
 
 @router.get("/tournaments", response=common.answers(schemas.TournamentPage), summary="Tournaments, the newest first")
 def tournaments(
-    request: HttpRequest, archived: bool | None = None, limit: Limit = 50, offset: Offset = 0
+    request: HttpRequest,
+    archived: bool | None = None,
+    search: Annotated[str, Field(max_length=MAX_SEARCH)] = "",
+    status: StatusName | None = None,
+    env_id: Annotated[str, Field(max_length=MAX_SEARCH)] = "",
+    sort: Sort = "newest",
+    limit: Limit = 50,
+    offset: Offset = 0,
 ) -> HttpResponse:
-    """All, or with `archived=true` those that are archived, with `archived=false` the others."""
+    """All, or those whose name contains `search`, that have this `status` and this environment.
+
+    `archived=true` gives those that are archived, `archived=false` the others; `sort` puts the newest, the best score
+    or the most env steps first.
+    """
+    wanted = Wanted(search, status or "", env_id, sort)
     visible = access.visible(request_actor(request))
-    return common.answer(selectors.tournament_list(visible=visible, archived=archived, limit=limit, offset=offset))
+    page = selectors.tournament_list(visible=visible, archived=archived, wanted=wanted, limit=limit, offset=offset)
+    return common.answer(page)
 
 
 @router.post(

@@ -7,6 +7,7 @@ and waits for no viewer: whoever takes too little gets a snapshot when they take
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,9 +22,9 @@ from webapp.tournaments.live import access as socket_access
 from webapp.tournaments.live.access import MISSING, TRY_AGAIN, Scope
 from webapp.tournaments.live.backlog import Backlog, Changes, merged
 from webapp.tournaments.live.broker import broker
-from webapp.tournaments.live.outbox import Batch, Outbox, Over
+from webapp.tournaments.live.outbox import HEARTBEAT, Batch, Outbox, Over
 from webapp.tournaments.live.shared_reads import SharedReads
-from webapp.tournaments.models import Tournament
+from webapp.tournaments.models import Pod, Tournament
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +39,9 @@ JOINING = 16
 
 CHECK_INTERVAL = 5.0
 """Seconds between two looks at what no message says: a lost group, a token that has expired, a missed revision."""
+
+QUIET = 1.0
+"""Seconds without a message after which a look that finds all well is told: who hears nothing has lost us."""
 
 LOOKS = 8
 """Sockets whose access is looked at together, now and then."""
@@ -71,6 +75,7 @@ class Feed:
         self._joined: set[str] = set()
         self._backlog = Backlog()
         self._joining = asyncio.Semaphore(JOINING)
+        self._told_at = time.monotonic()
         self._heard, self._look, self._started = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._task = asyncio.create_task(self._run())
 
@@ -166,6 +171,7 @@ class Feed:
         changes = merged(heard)
         found = await read(_changes_read, self._tournament_id, changes) if changes.to_read else []
         batch = Batch.made(revision, heard, changes, found)
+        self._told_at = time.monotonic()
         for viewer in self.viewers:
             viewer.outbox.offer(batch)
 
@@ -178,7 +184,19 @@ class Feed:
             self._backlog.exists(_existing(await read(selectors.revision_get, self._tournament_id)))
             if self._backlog.behind:
                 self._heard.set()
+            else:
+                await self._beat()
             told = await self._look_at([*self.viewers], at_once=told)
+
+    async def _beat(self) -> None:
+        """Tell that all is well: by its figures while it trains, which grow without a change of its status."""
+        told_at = self._told_at
+        status = await read(_training_read, self._tournament_id)
+        quiet = time.monotonic() - told_at >= QUIET
+        if told_at != self._told_at or not (status or quiet):
+            return  # something newer was told meanwhile, or a moment ago
+        for viewer in self.viewers:
+            viewer.outbox.beat(*(("status", status) if status else HEARTBEAT))
 
     async def _look_at(self, viewers: list[Viewer], at_once: bool) -> bool:
         """Close those who may not look any more, and let CHECK_INTERVAL pass. True as soon as told to look again.
@@ -240,6 +258,13 @@ def _existing(revision: int | None) -> int:
     if revision is None:
         raise Tournament.DoesNotExist
     return revision
+
+
+def _training_read(tournament_id: int) -> str | None:
+    """A tournament whose pods train, as JSON; None of any other."""
+    if not Pod.objects.filter(tournament=tournament_id, status=Pod.Status.RUNNING).exists():
+        return None
+    return strict_json.dumps(selectors.tournament_get(tournament_id))
 
 
 def _snapshot_read(tournament_id: int) -> tuple[int, str]:

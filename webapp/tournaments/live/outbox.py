@@ -57,6 +57,10 @@ class Over:
     deleted: bool = False
 
 
+HEARTBEAT = "heartbeat", "{}"
+"""Says only that the viewer is up to date."""
+
+
 class Outbox:
     """Filled by the feed, which never waits, and emptied by the viewer's socket as fast as that takes it.
 
@@ -70,15 +74,22 @@ class Outbox:
         self.over: Over | None = None
         self._batches: list[Batch] = []
         self._messages = 0
+        self._beat: tuple[str, str] | None = None
         self._wake = asyncio.Event()
 
     def offer(self, batch: Batch) -> None:
         if self.behind:
             return
+        self._beat = None  # it may be older than what the batch says
         self._batches.append(batch)
         self._messages += len(batch.texts)
         if self._messages > MAX_WAITING:
             self.lose()
+        self._wake.set()
+
+    def beat(self, kind: str, data: str) -> None:
+        """Say this, which needs no revision of its own, behind all that waits. data: JSON"""
+        self._beat = kind, data
         self._wake.set()
 
     def lose(self) -> None:
@@ -111,9 +122,12 @@ class Outbox:
         for batch in self._batches:
             taken += batch.after(self.revision)
             self.revision = max(self.revision, batch.revision)
+        if self._beat and not self.behind:
+            taken.append(message_text(self.revision, *self._beat))
         self._clear()
         return taken
 
     def _clear(self) -> None:
         self._batches.clear()
         self._messages = 0
+        self._beat = None
