@@ -26,6 +26,9 @@ def main() -> None:
     lap("returns made up")
     groups = [comparison.sample(part, seed=seed) for seed, part in enumerate(returns)]
     lap("bootstrap samples")
+    for seed, part in enumerate(returns):
+        comparison.sample(part, runs=[agent % 5 for agent in range(AGENTS)], seed=seed)
+    lap("the same of repetitions")
     for group in groups:
         comparison.iqm(group)
     lap("interquartile means")
