@@ -72,5 +72,9 @@ clear.addEventListener("click", () => {
   show();
 });
 
+// What was chosen has come where it was to go; the page ends above the bar, however many lines that has.
+go.addEventListener("click", () => sessionStorage.removeItem(KEPT));
+new ResizeObserver(() => document.body.style.setProperty("--chosen-bar", `${bar.offsetHeight}px`)).observe(bar);
+
 for (const root of $$("[data-board], #cards")) new MutationObserver(boxes).observe(root, { childList: true, subtree: root.id === "cards" });
 boxes();

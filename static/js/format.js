@@ -9,6 +9,7 @@ const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0, ...ROUNDED
 const small = new Intl.NumberFormat("en", { maximumFractionDigits: 2, ...ROUNDED });
 const clockFormat = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 const fullFormat = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const dayFormat = new Intl.DateTimeFormat("sv", { dateStyle: "short" });
 const relativeFormat = new Intl.RelativeTimeFormat("en", { numeric: "always" });
 
 export function number(value) {
@@ -82,6 +83,8 @@ export function relative(iso) {
 }
 
 export const clock = (iso) => clockFormat.format(new Date(iso));
+// As the server writes a day, in the viewer's zone: 2026-11-30.
+export const day = (iso) => dayFormat.format(new Date(iso));
 export const fullTime = (iso) => fullFormat.format(new Date(iso));
 
 export function setting(value) {

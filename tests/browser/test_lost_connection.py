@@ -55,7 +55,7 @@ def opened(context: BrowserContext, address: str) -> Page:
     page.clock.install()
     sockets: list[str] = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sockets.append(str(frame))))
-    page.goto(address, wait_until="domcontentloaded")  # the scripts have run by then
+    page.goto(address, wait_until="domcontentloaded", timeout=60_000)  # the scripts have run by then
     if address.startswith("/tournaments/"):
         wait_for(lambda: page.wait_for_timeout(20) or sockets, 15, "the socket's snapshot")
     return page

@@ -104,6 +104,7 @@ def _active_totals(ids: list[int]) -> Iterable[Any]:
             **counts,
             total_env_steps=Sum("env_steps"),
             rounds=Sum(_OF_ROUND, filter=Q(env_steps_budget__isnull=False)),
+            trained_seconds=Sum("seconds"),
             seconds_alone=Sum("seconds", filter=Q(env_steps_budget=None)),
             rate=Sum("env_steps_per_second", filter=Q(status=Pod.Status.RUNNING)),
         )
@@ -141,7 +142,7 @@ def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) 
         "env_steps": env_steps,
         "env_steps_per_second": rate,
         "seconds": seconds,
-        "seconds_left": _seconds_left(row, stop, standing, under_way, rate),
+        "seconds_left": _seconds_left(row, stop, standing, under_way, sums),
         "progress": _progress(row, stop, standing, under_way),
         "pods": pods,
         "retried": row.pods_retried,
@@ -176,26 +177,26 @@ def _progress(row: Tournament, stop: StopSpec, standing: Standing, under_way: fl
     return max((share for share in shares if share is not None), default=None)
 
 
-def _seconds_left(row: Tournament, stop: StopSpec, standing: Standing, under_way: float, rate: float) -> float | None:
+def _seconds_left(row: Tournament, stop: StopSpec, standing: Standing, under_way: float, sums: Item) -> float | None:
     """Until the first budget is used up at the present pace; None where that cannot be told."""
     if row.status != Tournament.Status.RUNNING:
         return None
-    estimates = []
+    estimates, rate = [], sums.get("rate") or 0.0
     if stop.hours is not None:
         estimates.append(stop.hours * 3600 - standing.seconds)
     if stop.env_steps is not None and rate > 0:
         estimates.append((stop.env_steps - standing.env_steps) / rate)
-    if stop.pods is not None and (each := _pod_seconds(row, standing, under_way, rate)):
+    if stop.pods is not None and (each := _pod_seconds(standing, under_way, sums)):
         estimates.append((stop.pods - standing.pods - under_way) * each)
     return max(0.0, min(estimates)) if estimates else None
 
 
-def _pod_seconds(row: Tournament, standing: Standing, under_way: float, rate: float) -> float | None:
-    """Of its time for each pod: as so far, or before the first has finished as fast as the pods train now."""
+def _pod_seconds(standing: Standing, under_way: float, sums: Item) -> float | None:
+    """Of its time for each pod, as so far: of all that comes with one, or before the first has finished of training."""
     if standing.pods:
         return standing.seconds / (standing.pods + under_way)
-    round_env_steps = row.spec["round"].get("env_steps")
-    return round_env_steps / rate if round_env_steps and rate > 0 else None
+    running = sums.get(Pod.Status.RUNNING)
+    return sums["trained_seconds"] / under_way / running if running and under_way else None
 
 
 # Leaderboard, pods, events

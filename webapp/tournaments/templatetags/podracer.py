@@ -63,6 +63,14 @@ def duration(seconds: float | None) -> str:
 
 
 @register.filter
+def percent(share: float) -> str:
+    """A share as `percent` of format.js writes it: what is not all is not shown as all, nor a little as nothing."""
+    if 0.99 < share < 1:
+        return "> 99 %"
+    return "< 1 %" if 0 < share < 0.01 else f"{share * 100:.0f} %".replace("-", MINUS)
+
+
+@register.filter
 def ago(moment: datetime | str) -> str:
     """How far away a time is, as `relative` of format.js writes it again and again: just now, 4 minutes ago."""
     at = datetime.fromisoformat(moment) if isinstance(moment, str) else moment

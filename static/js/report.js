@@ -1,0 +1,4 @@
+// The report's only button.
+import { $ } from "./dom.js";
+
+$("[data-print]").addEventListener("click", () => print());
