@@ -63,8 +63,11 @@ class Query:
 
 
 def made(model: type[Model], names: Sequence[str], values: Sequence[Any]) -> Any:
-    """A row of which these fields were read in another way, in the model's own order."""
-    return model.from_db(DEFAULT_DB_ALIAS, names, values)
+    """A row of which these fields were read in another way."""
+    found = dict(zip(names, values, strict=True))
+    # Django takes values in the order in which the model has its fields.
+    known = [field.attname for field in _fields(model) if field.attname in found]
+    return model.from_db(DEFAULT_DB_ALIAS, known, [found[name] for name in known])
 
 
 def _connection() -> BaseDatabaseWrapper:

@@ -81,7 +81,11 @@ def length_outside(intervals: Iterable[Interval], holes: Iterable[Interval]) -> 
 def slots_get(tournament_id: int) -> Item:
     """Slots with their pods over the wall clock, in seconds since the start. Raises Tournament.DoesNotExist."""
     tournament = Tournament.objects.get(pk=tournament_id)
-    pods = list(tournament.pods.select_related("agent", "agent__entry").defer("agent__returns", "agent__schedule"))
+    pods = list(
+        tournament.pods.select_related("agent", "agent__entry")
+        .defer("agent__returns", "agent__schedule")
+        .order_by("pk")
+    )
     window = _window(tournament, pods)
     shown = [pod for pod in pods if pod.claimed_at and pod.worker and pod.slot is not None]
     rows = sorted({_slot(pod) for pod in shown} | _waiting(tournament, pods))

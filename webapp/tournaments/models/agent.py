@@ -81,12 +81,12 @@ class Agent(models.Model):
         "num_envs",
         "stage",
         "team",
+        "promotable",
         "founder_index",
         "depth",
         "base_env_steps",
         "env_steps",
         "score",
-        "promotable",
     )
     """What is read of one that may become a parent."""
 

@@ -66,8 +66,8 @@ def duration(seconds: float | None) -> str:
 def percent(share: float) -> str:
     """A share as `percent` of format.js writes it: what is not all is not shown as all, nor a little as nothing."""
     if 0.99 < share < 1:
-        return "> 99 %"
-    return "< 1 %" if 0 < share < 0.01 else f"{share * 100:.0f} %".replace("-", MINUS)
+        return f">{NBSP}99{NBSP}%"
+    return f"<{NBSP}1{NBSP}%" if 0 < share < 0.01 else f"{share * 100:.0f}{NBSP}%".replace("-", MINUS)
 
 
 @register.filter
