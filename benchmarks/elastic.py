@@ -93,6 +93,7 @@ class Elastic:
 
     def _resize(self, size: int, lost: Sequence[str] = ()) -> None:
         """lost: pods whose worker is gone, which first have to be missed"""
+        smaller = size < self.pools[-1]
         self.stack.api("PATCH", f"/tournaments/{self.tournament}", {"pool_size": size})
         self._say(f"pool {self.pools[-1]} -> {size}")
         self.pools.append(size)
@@ -100,7 +101,8 @@ class Elastic:
             self._wait(lambda pod=pod: self._accounted(pod), "the event of a lost pod")
         if lost and not any(self._told("pod_retried", pod=pod) for pod in lost):
             raise TimeoutError("no pod was lost with its worker: each had ended before it was killed")
-        self._wait(lambda: len(self._active()) == size, f"{size} pods in the pool")
+        # Fewer where no more pods are to be made.
+        self._wait(lambda: 0 <= size - len(self._active()) <= (size if smaller else 0), f"{size} pods in the pool")
 
     @contextlib.contextmanager
     def _worker(self, name: str) -> Iterator[subprocess.Popen[bytes]]:

@@ -143,4 +143,7 @@ form.addEventListener("click", (event) => {
 
 galleryStart(environment, environmentFollow);
 dropStart();
+// What was typed before this script came, or is there again because somebody went back.
+const typed = [...form.elements].filter((field) => field.type !== "hidden" && "defaultValue" in field && field.value !== field.defaultValue);
+for (const field of typed) field.dispatchEvent(new Event("input", { bubbles: true }));
 if (!$(".error", environment.closest(".field"))) environmentLook(false);

@@ -209,7 +209,7 @@ def test_a_finger_shows_first_and_opens_with_the_second_tap(finger: Page, crowd:
 
 def test_the_whole_is_downloaded_as_a_table(shown: Page, tmp_path: Path) -> None:
     with shown.expect_download() as download:
-        shown.get_by_role("link", name="CSV").click()
+        shown.get_by_role("link", name="CSV", exact=True).click()
     download.value.save_as(tmp_path / "curves.csv")
     with (tmp_path / "curves.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

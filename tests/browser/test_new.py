@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.browser.conftest import sign_in_link
 from tests.stack import Stack
@@ -125,6 +125,18 @@ def test_each_row_draws_what_it_says(page: Page) -> None:
     page.get_by_label("Kind 4").select_option("fixed")
     page.get_by_label("Values 4").fill("3")
     expect(row.locator(".stem")).to_have_count(1)
+
+
+def test_what_is_typed_before_the_script_has_come_is_checked_too(page: Page, stack: Stack) -> None:
+    identity = stack.api("POST", "/tournaments", {"name": "typed at once", "env_id": "CartPole-v1"})["id"]
+    held: list[Route] = []
+    page.route("**/js/new.js", lambda route: held.append(route))
+    with page.expect_request("**/js/new.js"):
+        page.goto(f"/tournaments/new/?from={identity}", wait_until="commit")
+    page.get_by_label("Pool size").fill("4")
+    for route in held:
+        route.continue_()
+    expect(page.locator("[data-differences] dl > div")).to_have_text([re.compile(r"Pool size\s*was 2\s*now 4")])
 
 
 def test_running_again_shows_what_is_changed(page: Page, stack: Stack) -> None:
