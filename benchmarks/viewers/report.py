@@ -19,7 +19,7 @@ def delays(options: argparse.Namespace, heard: dict[str, Any], readers: int, sec
     p95 = _quantile(counts, 0.95)
     print(
         f"{readers} viewers, {per_second:.0f} points/s each of {expected:.0f} that the pods mean to say; "
-        f"from pod to store: median {_quantile(counts, 0.5)} ms, 95th percentile {p95} ms, "
+        f"from pod to store, every point: median {_quantile(counts, 0.5)} ms, 95th percentile {p95} ms, "
         f"99th {_quantile(counts, 0.99)} ms, most {_quantile(counts, 1)} ms\n"
         f"a viewer's second: {heard['frames'] / readers / seconds:.1f} frames, "
         f"{heard['messages'] / readers / seconds:.0f} messages, {heard['letters'] / readers / seconds / 1000:.1f} kB "
@@ -50,7 +50,8 @@ def drawn(options: argparse.Namespace, late: list[float]) -> list[str]:
         return ["Chromium drew nothing"] if options.page else []
     p95 = late[int(0.95 * (len(late) - 1))]
     print(
-        f"from pod to drawn in Chromium, {len(late)} messages: median {late[len(late) // 2]:.0f} ms, "
+        f"from pod to drawn in Chromium, the newest point of each of {len(late)} messages: "
+        f"median {late[len(late) // 2]:.0f} ms, "
         f"95th percentile {p95:.0f} ms, most {late[-1]:.0f} ms"
     )
     return [f"Chromium's 95th percentile is {p95:.0f} ms"] if p95 > options.limit else []
