@@ -24,7 +24,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
 import psycopg2
 
 from benchmarks import elastic_database
@@ -119,14 +118,11 @@ class Elastic:
 
     def _kill_pod_process(self) -> None:
         """In the middle of a pod: one that waits for its next pod when it is killed takes none with it."""
-        assert self.stack.process is not None
         before = self._retried(self.here)
         for _ in range(KILLS):
             training = self._wait(lambda: self._training(self.here, 2), "both slots training")
             held = {_attempt(pod) for pod in training}
-            every = psutil.Process(self.stack.process.pid).children(recursive=True)
-            victim = next(one for one in every if "podracer_core.pod_process" in " ".join(one.cmdline()))
-            victim.send_signal(signal.SIGKILL)
+            self.stack.kill_one("podracer_core.pod_process")
             self._say(f"a pod process of {self.here} is killed")
             self._wait(lambda held=held: self._left(held, before), "the event of the lost pod, or the end of both")
             if self._retried(self.here) > before:

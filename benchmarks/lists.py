@@ -26,6 +26,7 @@ from typing import Any
 import psutil
 from websockets.sync.client import connect
 
+from benchmarks.viewers.machine import service_pids
 from tests.stack import Stack
 
 FEW, FEW_AGENTS = 100, 100
@@ -181,9 +182,8 @@ class _Server:
 
     def __init__(self, stack: Stack) -> None:
         assert stack.process is not None
-        processes = psutil.Process(stack.process.pid).children(recursive=True)
-        self._web = next(one for one in processes if "uvicorn" in " ".join(one.cmdline()))
-        self._postgres = next(one for one in processes if one.name() == "postgres")
+        self._web = stack.processes("uvicorn")[0]
+        self._postgres = psutil.Process(service_pids(stack.home)["postgres"])
 
     def cost(self, ask: Callable[[], Any], times: int) -> Cost:
         """Of so many requests, after one that is not counted."""

@@ -29,8 +29,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import psutil
-
+from benchmarks.viewers.machine import cpu_seconds
 from podracer_core.progress import Directive, Evaluation, Outcome, PodMessage, PodResult, Progress
 from podracer_core.spec import PodPlan
 
@@ -205,12 +204,7 @@ def _wait_for(condition: Any) -> None:
 
 def _cpu_seconds(groups: dict[str, list[int]]) -> dict[str, float]:
     """Spent so far by the programs of each group and what they started."""
-    spent = {}
-    for name, pids in groups.items():
-        parents = [psutil.Process(pid) for pid in pids]
-        every = [*parents, *(child for parent in parents for child in parent.children(recursive=True))]
-        spent[name] = sum(sum(process.cpu_times()[:2]) for process in every)
-    return spent
+    return {name: sum(map(cpu_seconds, pids)) for name, pids in groups.items()}
 
 
 def _miscounted(handed: int) -> str | None:

@@ -14,9 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import psutil
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 READY_SECONDS = 90.0
 STOP_SECONDS = 40.0
+KILL_SECONDS = 20.0
 
 Found = TypeVar("Found")
 
@@ -46,6 +49,17 @@ def wait_for(condition: Callable[[], Found | None], seconds: float, what: str, e
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what} did not happen within {seconds:.0f} s")
         time.sleep(every)
+
+
+def descendants(pid: int, *words: str) -> list[psutil.Process]:
+    """Of a process, those whose command line has all `words`. One that ends meanwhile is none."""
+    found = []
+    for process in psutil.Process(pid).children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            line = " ".join(process.cmdline())
+            if all(word in line for word in words):
+                found.append(process)
+    return found
 
 
 class Stack:
@@ -116,6 +130,23 @@ class Stack:
 
     def log(self) -> str:
         return self.output.read_text(errors="replace") if self.output.exists() else ""
+
+    def processes(self, *words: str) -> list[psutil.Process]:
+        """Descendants of the supervisor whose command line has all `words`."""
+        assert self.process is not None
+        return descendants(self.process.pid, *words)
+
+    def kill_one(self, *words: str) -> None:
+        """SIGKILL for one of these, waited for where there is none."""
+
+        def killed() -> bool:
+            for process in self.processes(*words):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+                    return True
+            return False
+
+        wait_for(killed, KILL_SECONDS, f"a process {words} to kill")
 
     def pid_of(self, name: str) -> int:
         """Of web, worker, scheduler, postgres or valkey. Raises FileNotFoundError while it is not running."""

@@ -5,7 +5,6 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-import psutil
 import pytest
 import redis
 
@@ -17,46 +16,27 @@ PODS = 3
 ROUND = 50_000
 
 
-def processes(stack: Stack, *words: str) -> list[psutil.Process]:
-    """Descendants of the stack's supervisor, and processes on its home, whose command line has all `words`."""
-    assert stack.process is not None
-    found = []
-    for process in psutil.Process(stack.process.pid).children(recursive=True):
-        try:
-            line = " ".join(process.cmdline())
-        except psutil.Error:
-            continue
-        if all(word in line for word in words):
-            found.append(process)
-    return found
-
-
-def kill_one(stack: Stack, *words: str) -> None:
-    victim = wait_for(lambda: processes(stack, *words), 20, f"a process {words}")[0]
-    os.kill(victim.pid, signal.SIGKILL)
-
-
 def kill_pod(stack: Stack) -> None:
-    kill_one(stack, "podracer_core.pod_process")
+    stack.kill_one("podracer_core.pod_process")
 
 
 def kill_worker(stack: Stack) -> None:
-    kill_one(stack, "-m workers")
+    stack.kill_one("-m workers")
 
 
 def kill_web(stack: Stack) -> None:
-    kill_one(stack, "uvicorn")
+    stack.kill_one("uvicorn")
 
 
 def kill_scheduler(stack: Stack) -> None:
-    kill_one(stack, "manage.py scheduler")
+    stack.kill_one("manage.py scheduler")
 
 
 def lose_valkey(stack: Stack) -> None:
     """All that Valkey holds, then Valkey itself."""
     with redis.Redis.from_url(registry.redis_url(stack.home)) as client:
         client.flushall()
-    kill_one(stack, "valkey-server")
+    stack.kill_one("valkey-server")
 
 
 def kill_postgres(stack: Stack) -> None:

@@ -22,7 +22,7 @@ from podracer_core.ensemble import Ensemble
 from podracer_core.envs.catalogue import CATALOGUE
 from podracer_core.exporting.torch_module import torchscript
 from podracer_core.playing import play_episodes
-from tests.stack import wait_for
+from tests.stack import descendants, wait_for
 from tests.webapp.tournaments import making
 from webapp.tournaments import services, storage
 from webapp.tournaments.artefacts import artefacts, ensembles
@@ -90,11 +90,7 @@ def only() -> Artefact:
 
 
 def children() -> list[psutil.Process]:
-    return [
-        child
-        for child in psutil.Process().children()
-        if child.is_running() and "workers.artefact_process" in child.cmdline()
-    ]
+    return descendants(os.getpid(), "workers.artefact_process")
 
 
 @pytest.fixture
