@@ -10,6 +10,13 @@ from podracer_core.progress import Progress
 from webapp.tournaments import board, lineage, population, rows
 from webapp.tournaments.models import Agent, Pod, Tournament
 
+_CLAIMED = ("id", "agent", "tournament", "attempt", "env_steps_budget", "state_file")
+_TRAINED = (
+    *("id", "tournament", "index", "name", "algorithm", "hyperparameters", "seed", "strategy", "inherits_from"),
+    *("num_envs", "schedule", "founder_index", "base_env_steps"),
+)
+"""What a claim says of a pod, and of its agent."""
+
 _NEXT = rows.Query(
     """
     WITH next AS (
@@ -37,8 +44,8 @@ _NEXT = rows.Query(
     """,
     parents=lineage.PARENTS,
     entries=board.ENTRIES,
-    pod=Pod,
-    agent=Agent,
+    pod=(Pod, _CLAIMED),
+    agent=(Agent, _TRAINED),
     tournament=(Tournament, ("id", "name", "spec")),
 )
 

@@ -11,6 +11,7 @@ another tournament, that one's viewers are told afterwards: it would be locked a
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -92,29 +93,49 @@ def fill_pool(tournament_id: int) -> int:
         return fill(tournament) if tournament else 0
 
 
+@dataclass(frozen=True, slots=True)
+class Active:
+    """Pods of a tournament that have not ended, the env steps that they were promised, and whether CUDA slots take
+    pods."""
+
+    pods: int
+    env_steps: int
+    cuda: bool
+
+    def __add__(self, pod: Pod) -> "Active":
+        """With a pod more, unless that has ended."""
+        if pod.status not in Pod.ACTIVE:
+            return self
+        return replace(self, pods=self.pods + 1, env_steps=self.env_steps + (pod.env_steps_budget or 0))
+
+
 _ACTIVE = """
-    SELECT count(*), coalesce(sum(env_steps_budget), 0)::bigint, EXISTS (
+    SELECT count(*), coalesce(sum(active.env_steps_budget), 0)::bigint, EXISTS (
         SELECT FROM tournaments_worker
         WHERE device_kind = 'cuda' AND drain = '' AND seen_at > statement_timestamp() - %s::interval
     )
-    FROM tournaments_pod WHERE tournament_id = %s AND status IN ('QUEUED', 'RUNNING')
+    FROM tournaments_pod active WHERE active.status IN ('QUEUED', 'RUNNING')
 """
-"""Pods of a tournament that have not ended, what env steps they were promised, and whether CUDA slots take pods."""
+
+_ACTIVE_OF = f"{_ACTIVE} AND active.tournament_id = %s"
 
 
-def fill(tournament: Tournament, served: int = 0) -> int:
-    """`fill_pool` of a locked tournament; for `served` of the new pods no slot needs to be rung."""
+def fill(tournament: Tournament, served: int = 0, active: Active | None = None) -> int:
+    """`fill_pool` of a locked tournament; for `served` of the new pods no slot needs to be rung.
+
+    active: its pods, where they are known
+    """
     if tournament.status != Tournament.Status.RUNNING:
         return 0
     spec = tournament.parsed_spec
-    active, promised, cuda = rows.fetch_one(_ACTIVE, [3 * LEASE, tournament.pk]) or (0, 0, False)
-    room = modes.room(spec, pool_size=tournament.pool_size, active=active)
+    active = active or Active(*rows.fetch_one(_ACTIVE_OF, [3 * LEASE, tournament.pk]) or (0, 0, False))
+    room = modes.room(spec, pool_size=tournament.pool_size, active=active.pods)
     if spec.stop.pods is not None:
-        room = min(room, spec.stop.pods - tournament.pods_finished - active)
+        room = min(room, spec.stop.pods - tournament.pods_finished - active.pods)
     if room <= 0:
         return 0
-    taken, created = tournament.env_steps_spent + promised, 0
-    (past, read), device_kind = population.past_of(tournament), _device_kind(spec.pool.device, cuda)
+    taken, created = tournament.env_steps_spent + active.env_steps, 0
+    (past, read), device_kind = population.past_of(tournament), _device_kind(spec.pool.device, active.cuda)
     for position in range(room):
         left = modes.env_steps_left(spec, room - position, taken)
         if left == 0:
@@ -210,10 +231,11 @@ _LOCK_OF = """
 
 _HELD = rows.Query(
     """
-    SELECT {pod}, {agent}, {tournament}, clock_timestamp(), {parents}, {entries}
+    SELECT {pod}, {agent}, {tournament}, clock_timestamp(), {parents}, {entries}, others.*
     FROM tournaments_pod pod
     JOIN tournaments_agent agent ON agent.id = pod.agent_id
     JOIN tournaments_tournament tournament ON tournament.id = pod.tournament_id
+    CROSS JOIN LATERAL ({active} AND active.tournament_id = pod.tournament_id AND active.id <> pod.id) others
     WHERE pod.id = %s AND pod.attempt = %s AND pod.status = 'RUNNING' FOR UPDATE OF pod
     """,
     pod=Pod,
@@ -221,23 +243,27 @@ _HELD = rows.Query(
     tournament=Tournament,
     parents=lineage.PARENTS,
     entries=board.ENTRIES,
+    active=_ACTIVE,
 )
 
 
 @contextmanager
-def _ending(pod_id: int, attempt: int) -> Iterator[tuple[Tournament, Pod]]:
-    """As `changing`, of a pod that has ended, which is locked after its tournament. Raises PodLostError."""
+def _ending(pod_id: int, attempt: int) -> Iterator[tuple[Tournament, Pod, Active]]:
+    """As `changing`, of a pod that has ended, which is locked after its tournament; with it the tournament's others.
+
+    Raises PodLostError.
+    """
     with transaction.atomic(), rows.together():
         rows.execute(_LOCK_OF, [pod_id])
-        found = _HELD.first(pod_id, attempt)
+        found = _HELD.first(3 * LEASE, pod_id, attempt)
         if found is None:
             raise PodLostError(f"pod {pod_id} is no longer run by attempt {attempt}")
-        pod, pod.agent, tournament, tournament.now, parents, entries = found
+        pod, pod.agent, tournament, tournament.now, parents, entries, *others = found
         pod.agent.tournament = tournament
         lineage.parents_found(pod.agent, parents)
         board.entries_found(tournament, entries)
         with _writing(tournament):
-            yield tournament, pod
+            yield tournament, pod, Active(*others)
 
 
 def pod_finish(
@@ -254,11 +280,11 @@ def pod_finish(
     The files are in storage already. points: of its curve, not reported yet. taker: the slot, if it goes on; the pod
     that it claims is returned. Raises PodLostError, and then nothing is written.
     """
-    with _ending(pod_id, attempt) as (tournament, pod):
+    with _ending(pod_id, attempt) as (tournament, pod, others):
         progress.last_words(pod, points)
         endings.pod_end(tournament, pod, result, files)
         endings.end_if_done(tournament)
-        fill(tournament, served=1 if taker else 0)
+        fill(tournament, served=1 if taker else 0, active=others + pod)
         retention.states_release(tournament)
         events.publish(tournament.pk, "status")
         following = claims.next_pod(taker, lease=LEASE) if taker else None
