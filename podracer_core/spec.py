@@ -214,7 +214,7 @@ class StopSpec(_Part):
     """When a tournament is over: at the first of these that is met."""
 
     score: Number | None = Field(None, description="the best score, confirmed by further episodes")
-    pods: Whole | None = Field(None, ge=1, le=10**7, description="pods that ended")
+    pods: Whole | None = Field(None, ge=1, le=10**7, description="pods that finished")
     env_steps: Whole | None = Field(None, ge=1, le=10**15, description="env steps over all pods")
     hours: Number | None = Field(None, gt=0, le=24 * 365, description="time running, pauses left out")
     patience: Whole | None = Field(None, ge=1, le=10**7, description="pods in a row without a new best")
@@ -240,7 +240,9 @@ class TournamentSpec(_Part):
     leaderboard: LeaderboardSpec = LeaderboardSpec()
     generator: GeneratorSpec = GeneratorSpec()
     stop: StopSpec = StopSpec(pods=DEFAULT_STOP_PODS)
-    max_failures: Whole = Field(3, ge=1, le=1000, description="same failure in a row that ends it")
+    max_failures: Whole = Field(
+        3, ge=1, le=1000, description="failures in a row for one reason that end it; for several, three times as many"
+    )
 
     @field_validator("name")
     @classmethod

@@ -28,9 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status 0 when it finished, 1 when it failed, 130 when Ctrl-C paused it."""
+    """Exit status 0 when it finished, 1 when it failed, 130 when Ctrl-C paused it. Raises PodracerError."""
     check_threads(options.threads)
     spec = read_spec(options.spec)
+    if spec.pool.device == "cuda":
+        from podracer_core.device import resolve_device  # PyTorch, which the pods alone need otherwise
+
+        resolve_device("cuda")
     slots = options.slots or max(1, (os.cpu_count() or 1) // options.threads)
     tournament = LocalTournament(
         spec, options.home, slots=slots, threads=options.threads, watch=_watch(quiet=options.json)

@@ -51,7 +51,9 @@ def news(
 ) -> tuple[str, str]:
     """The kind of event, and the sentence that says what the decision was and why."""
     if decision.rank is None:
-        return "agent_rejected", sentences.rejected(agent.name, agent.score, decision, _screened(agent))
+        # Whether a winner's schedule wins again is what a rerun is for.
+        descends = told_descent(agent, agents) if agent.strategy == "rerun" else ""
+        return "agent_rejected", sentences.rejected(agent.name, agent.score, decision, _screened(agent), descends)
     rows = tournament.leaderboard
     shown = sentences.score(agent.entry.score, agent.score_low, agent.score_high)
     text = sentences.entered(

@@ -12,7 +12,7 @@ then as if it had not happened. `manage.py tournament_import` reads the folder i
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +112,11 @@ class Home:
         if not (self.folder / "spec.json").exists():
             write_atomically(self.folder / "spec.json", spec.model_dump_json(indent=1).encode())
         elif self.spec != spec:
-            raise HomeError(f"{self.folder} holds another tournament, {self.spec.name!r}; choose another --home.")
+            differing = "; ".join(_differing(self.spec.model_dump(mode="json"), spec.model_dump(mode="json")))
+            raise HomeError(
+                f"{self.folder} holds another tournament, {self.spec.name!r}: {differing}. "
+                "A tournament's specification never changes; choose another --home."
+            )
         self._cut_torn_line()
 
     def _cut_torn_line(self) -> None:
@@ -180,3 +184,17 @@ class Home:
                 points.pop()
             points.append((env_steps, seconds, episodic_return, losses))
         yield from points
+
+
+def _differing(kept: Mapping[str, Any], given: Mapping[str, Any], at: str = "") -> Iterator[str]:
+    """What is said otherwise."""
+    for name, there in kept.items():
+        here = given[name]
+        if here == there:
+            continue
+        if isinstance(there, dict) and there.keys() == here.keys():
+            yield from _differing(there, here, f"{at}{name}.")
+        elif isinstance(there, dict | list):
+            yield f"{at}{name} differs"
+        else:
+            yield f"{at}{name} is {json.dumps(there)} there, {json.dumps(here)} here"

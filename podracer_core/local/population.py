@@ -1,6 +1,7 @@
 """Agents as the decisions see them, and the records that decisions become."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 
 from podracer_core.local.home import Home
 from podracer_core.local.records import ACTIVE, AgentRecord, Segment, TournamentRecord
@@ -28,12 +29,17 @@ def parent_of(agent: AgentRecord) -> Parent:
 
 
 def past_of(spec: TournamentSpec, home: Home, tournament: TournamentRecord, before: int | None = None) -> Past:
-    """What the modes may look at. before: the stage whose agents are made anew, as though none of it were there"""
+    """What the modes may look at.
+
+    The latest generation is read once: agents that are made together are not the latest to each other. before: the
+    stage whose agents are made anew, as though none of it were there
+    """
     agents = home.agents
 
     def donors(of: Iterable[AgentRecord]) -> list[Parent]:
         return [parent_of(agent) for agent in of if agent.score is not None and home.state_file(agent.index)]
 
+    @cache
     def generation() -> tuple[list[list[Parent]], int]:
         stage = max((agent.stage for agent in agents.values()), default=-1) if before is None else before - 1
         return ranked_teams(donors(agent for agent in agents.values() if agent.stage == stage)), stage

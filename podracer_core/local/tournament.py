@@ -26,7 +26,7 @@ from podracer_core.spec import PodPlan, Segment, TournamentSpec
 from podracer_core.tournament import modes, sentences
 from podracer_core.tournament.names import agent_name
 from podracer_core.tournament.offspring import Offspring
-from podracer_core.tournament.stopping import Standing, repeated_failure, stop_reason
+from podracer_core.tournament.stopping import Standing, failure_reason, stop_reason
 
 MAX_LOSSES = 3
 """A pod whose process was lost this often is FAILED."""
@@ -100,7 +100,7 @@ class LocalTournament:
     # The loop
 
     def run(self) -> TournamentRecord:
-        """Until a stop rule is met, too many pods fail for one reason, or `pause` is called."""
+        """Until a stop rule is met, too many pods fail in a row, or `pause` is called."""
         self._pick_up()
         if self.record.status is TournamentStatus.RUNNING:
             self._slots = [Slot(i, self.spec.pool.device, self.threads, self._inbox) for i in range(self._num_slots)]
@@ -315,10 +315,9 @@ class LocalTournament:
             return
         ended = sorted(self.pods(PodStatus.FINISHED, PodStatus.FAILED), key=lambda agent: agent.ended_at or 0.0)
         reasons = [agent.reason if agent.status is PodStatus.FAILED else None for agent in ended]
-        failure = repeated_failure(reasons, self.spec.max_failures)
+        failure = failure_reason(reasons, self.spec.max_failures)
         if failure:
-            text = f"{self.spec.max_failures} pods in a row failed for the same reason: {failure}"
-            self._end(TournamentStatus.FAILED, text, "failed")
+            self._end(TournamentStatus.FAILED, failure, "failed")
 
     def _end(self, status: TournamentStatus, reason: str, kind: str) -> None:
         self.record.status, self.record.reason, self.record.seconds = status, reason, self.seconds

@@ -91,8 +91,13 @@ def entered(
     return f"{name} {place}: {score_text}{sure}. {descends}"
 
 
-def rejected(name: str, value: float | None, decision: Update, screened: float | None = None) -> str:
-    """Why a scored agent does not enter the leaderboard. screened: its score before it was evaluated again."""
+def rejected(
+    name: str, value: float | None, decision: Update, screened: float | None = None, descends: str = ""
+) -> str:
+    """Why a scored agent does not enter the leaderboard.
+
+    screened: its score before it was evaluated again; descends: `descent`, where that is what it was made to show
+    """
     if decision.verdict is Verdict.INVALID:
         why = "it has no valid score"
     elif decision.verdict is Verdict.FAMILY_FULL:
@@ -100,7 +105,8 @@ def rejected(name: str, value: float | None, decision: Update, screened: float |
     else:
         why = f"the last on the leaderboard has {number(decision.leaderboard[-1].score)}"
     shown = "nothing" if value is None else number(value)
-    return f"{name} scored {shown}{evaluated_again(screened)} and does not enter: {why}."
+    text = f"{name} scored {shown}{evaluated_again(screened)} and does not enter: {why}."
+    return f"{text} {descends}" if descends else text
 
 
 def confirmed(name: str, target: float, confirmation: Evaluation) -> tuple[str, str]:

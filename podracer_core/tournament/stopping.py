@@ -39,16 +39,26 @@ def stop_reason(stop: StopSpec, standing: Standing) -> str | None:
     return None
 
 
-def repeated_failure(reasons: Sequence[str | None], times: int) -> str | None:
-    """The latest reason, where the last `times` pods that ended all failed for it; numbers in it may differ.
+PATIENCE = 3
+"""So many times as many failures in a row end a tournament when they are of several kinds."""
 
-    reasons: why each pod that ended failed, in the order of ending; None for one that finished
+
+def failure_reason(reasons: Sequence[str | None], times: int) -> str | None:
+    """As a sentence, that the last `times` pods that ended all failed for one reason, numbers in which may differ, or
+    the last PATIENCE * `times` for whatever reasons; else None.
+
+    reasons: why each pod that ended failed, in the order of ending, so many of the latest; None for one that finished
     """
     latest = reasons[-times:]
     if len(latest) < times or None in latest:
         return None
-    kinds = {re.sub(r"-?\d[\d.,e+-]*", "#", reason or "") for reason in latest}
-    return latest[-1] if len(kinds) == 1 else None
+    if len({re.sub(r"-?\d[\d.,e+-]*", "#", reason or "") for reason in latest}) == 1:
+        how = "One pod failed" if times == 1 else f"{times:,} pods in a row failed for the same reason"
+        return f"{how}: {latest[-1]}"
+    many = reasons[-PATIENCE * times :]
+    if len(many) < PATIENCE * times or None in many:
+        return None
+    return f"{len(many):,} pods in a row failed, the last of them for this reason: {latest[-1]}"
 
 
 def budget_progress(stop: StopSpec, standing: Standing, under_way: float = 0.0) -> float | None:

@@ -77,22 +77,34 @@ def continue_(spec: TournamentSpec, order: Order, rng: Random) -> Offspring | No
 
 
 def crossover(spec: TournamentSpec, order: Order, rng: Random) -> Offspring | None:
-    """Weights from the better of two parents of one algorithm, each searched hyperparameter from either.
+    """Weights from the better of two parents of one algorithm, each searched hyperparameter from either, one at least
+    from the worse.
 
-    Uniform crossover (Syswerda 1989). What shapes the network comes with the weights.
+    Uniform crossover (Syswerda 1989), of parents that differ: an agent and one that continues it have nothing to
+    exchange. What shapes the network comes with the weights.
     """
-    paired = _not_alone(order, _algorithm)
+    free = {name: searched(spaces(spec, name)) for name in {parent.algorithm for parent in order}}
+
+    def genes(parent: Parent) -> Hashable:
+        values = values_of(parent)
+        return parent.algorithm, tuple(values[name] for name in free[parent.algorithm])
+
+    alike, of_algorithm = Counter(map(genes, order)), Counter(map(_algorithm, order))
+    paired = [parent for parent in order if of_algorithm[parent.algorithm] > alike[genes(parent)]]
     if not paired:
         return None
     one = pick(paired, spec.generator, rng)
-    other = pick(_like(one, order, _algorithm), spec.generator, rng)
+    partners = [parent for parent in _like(one, order, _algorithm) if genes(parent) != genes(one)]
+    other = pick(partners, spec.generator, rng)
     better, worse = (parent for parent in order if parent is one or parent is other)
     ours, theirs = values_of(better), values_of(worse)
-    free = searched(spaces(spec, better.algorithm))
-    values = _first_batch(
-        lambda: {name: theirs[name] if name in free and rng.random() < 0.5 else value for name, value in ours.items()},
-        otherwise=ours,
-    )
+    differing = [name for name in free[better.algorithm] if ours[name] != theirs[name]]
+
+    def crossed() -> Values:
+        taken = [name for name in differing if rng.random() < 0.5] or [rng.choice(differing)]
+        return {**ours, **{name: theirs[name] for name in taken}}
+
+    values = _first_batch(crossed, otherwise=ours)
     origin = f"The weights of the {_place(better, order)}, hyperparameters also of the {_place(worse, order)}."
     return _offspring("crossover", better.algorithm, values, rng, (better, worse), (better,), origin)
 

@@ -136,7 +136,7 @@ def test_a_finished_tournament_stays_as_it_is(finished: LocalTournament) -> None
 
 
 def test_another_tournament_in_the_folder_is_refused(finished: LocalTournament) -> None:
-    with pytest.raises(HomeError, match="holds another tournament, 'local'; choose another --home"):
+    with pytest.raises(HomeError, match=r"another tournament, 'local': stop\.pods is 4 there, 5 here\. "):
         LocalTournament(make_spec(pods=5), finished.home.folder, slots=1)
 
 
@@ -215,6 +215,28 @@ def test_a_pod_that_cannot_train_fails_the_tournament_with_its_reason(tmp_path: 
     assert tournament.record.status is TournamentStatus.FAILED
     assert "2 pods in a row failed for the same reason: " in tournament.record.reason
     assert "cuda" in tournament.record.reason
+
+
+def test_a_device_that_is_not_there_is_refused_before_anything_begins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, home = tmp_path / "spec.json", tmp_path / "home"
+    file.write_text(make_spec(pool={"device": "cuda"}).model_dump_json())
+    assert main(["tournament", str(file), "--home", str(home)]) == 2
+    assert "'cuda' is not on this machine" in capsys.readouterr().err
+    assert not home.exists()
+
+
+def test_a_generation_descends_from_the_whole_of_the_last_one(tmp_path: Path) -> None:
+    generator = {"mode": "generational", "survivors": 0.5}
+    agents = run(make_spec(12, generator=generator, pool={"size": 4}, round={"env_steps": 512}), tmp_path).agents
+    assert Counter(agent.stage for agent in agents.values()) == {0: 4, 1: 4, 2: 4}
+    for stage in (1, 2):
+        before = ranked(agent.entry for agent in agents.values() if agent.stage == stage - 1)
+        made = [agent for agent in agents.values() if agent.stage == stage]
+        assert [agent.parents for agent in made] == [[before[rank].index] for rank in (0, 1, 0, 1)]
+        assert [agent.strategy for agent in made] == ["continue", "continue", "exploit", "exploit"]
+        assert all(bool(agent.changes) == (agent.strategy == "exploit") for agent in made)
 
 
 def assert_counted_once(tournament: LocalTournament) -> None:

@@ -162,7 +162,9 @@ def _say_entered(
 
 
 def _say_refused(tournament: Tournament, pod: Pod, agent: Agent, decision: updater.Update) -> None:
-    text = sentences.rejected(agent.name, agent.score, decision, _screened(agent))
+    # Whether a winner's schedule wins again is what a rerun is for.
+    descends = told_descent(agent) if agent.strategy == "rerun" else ""
+    text = sentences.rejected(agent.name, agent.score, decision, _screened(agent), descends)
     data = {**event_data.ended(pod, agent), **event_data.ranked(agent, None, [])}
     events.record(tournament.pk, "agent_rejected", text, agent=agent, pod=pod, data=data)
 

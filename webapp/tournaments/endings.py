@@ -9,7 +9,7 @@ from typing import Any
 
 from podracer_core.progress import Evaluation, Outcome, PodResult
 from podracer_core.tournament import sentences
-from podracer_core.tournament.stopping import Standing, repeated_failure, stop_reason
+from podracer_core.tournament.stopping import PATIENCE, Standing, failure_reason, stop_reason
 from webapp.tournaments import board, clock, dispatch, event_data, events, halving, lineage, population, rows, storage
 from webapp.tournaments.artefacts import ensembles
 from webapp.tournaments.models import Agent, CurvePoint, Pod, PodLogLine, Tournament
@@ -258,12 +258,12 @@ def _fail(tournament: Tournament, pod: Pod, reason: str) -> None:
     text, data = f"Pod {pod.agent.name} failed: {reason}", event_data.ended(pod, pod.agent)
     events.record(tournament.pk, "pod_failed", text, agent=pod.agent, pod=pod, data=data)
     # What ends it is told as its end.
-    if _repeated_failure(tournament, tournament.parsed_spec.max_failures) is None:
+    if _failure_reason(tournament) is None:
         notices.record_failures(tournament, reason)
 
 
 def end_if_done(tournament: Tournament) -> None:
-    """End a running tournament whose first stop rule is met, or whose pods keep failing for one reason."""
+    """End a running tournament whose first stop rule is met, or whose pods keep failing."""
     if tournament.status != Tournament.Status.RUNNING:
         return
     spec = tournament.parsed_spec
@@ -271,10 +271,9 @@ def end_if_done(tournament: Tournament) -> None:
     if reason:
         end(tournament, Tournament.Status.FINISHED, reason, "finished")
         return
-    failure = _repeated_failure(tournament, spec.max_failures)
+    failure = _failure_reason(tournament)
     if failure:
-        text = f"{spec.max_failures} pods in a row failed for the same reason: {failure}"
-        end(tournament, Tournament.Status.FAILED, text, "failed")
+        end(tournament, Tournament.Status.FAILED, failure, "failed")
 
 
 def end(tournament: Tournament, status: str, reason: str, kind: str) -> None:
@@ -311,9 +310,11 @@ def running_seconds(tournament: Tournament) -> float:
     return tournament.seconds_before + (tournament.now - tournament.running_since).total_seconds()
 
 
-def _repeated_failure(tournament: Tournament, times: int) -> str | None:
-    """As `stopping.repeated_failure`, of the tournament's pods."""
+def _failure_reason(tournament: Tournament) -> str | None:
+    """As `stopping.failure_reason`, of the tournament's pods."""
+    times = tournament.parsed_spec.max_failures
     if tournament.failed_in_a_row < times:
         return None
+    count = min(tournament.failed_in_a_row, PATIENCE * times)
     failed = tournament.pods.filter(status=Pod.Status.FAILED).order_by("-finished_at", "-pk")
-    return repeated_failure(list(failed.values_list("reason", flat=True)[:times])[::-1], times)
+    return failure_reason(list(failed.values_list("reason", flat=True)[:count])[::-1], times)

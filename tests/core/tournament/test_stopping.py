@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from podracer_core.spec import StopSpec
-from podracer_core.tournament.stopping import Standing, budget_progress, stop_reason, target_progress
+from podracer_core.tournament.stopping import Standing, budget_progress, failure_reason, stop_reason, target_progress
 
 NOTHING = Standing(pods=0, env_steps=0, seconds=0.0, since_best=0, confirmed_score=None)
 
@@ -51,3 +51,23 @@ def test_the_tightest_budget_is_the_progress() -> None:
 )
 def test_nearness_to_the_target(target: float | None, history: list[float], share: float | None) -> None:
     assert target_progress(target, history) == share
+
+
+@pytest.mark.parametrize(
+    ("reasons", "says"),
+    [
+        (["boom at 1"], None),
+        ([None, "boom at 1", "boom at 22"], "2 pods in a row failed for the same reason: boom at 22"),
+        (["boom", None, "boom"], None),
+        (["boom", "bang"], None),
+        (["a", "b", "c", "d", "e", "f"], "6 pods in a row failed, the last of them for this reason: f"),
+        (["a", None, "b", "c", "d", "e", "f"], None),
+        (["a", "b", "c", "d", "e", "e"], "2 pods in a row failed for the same reason: e"),
+    ],
+)
+def test_failures_in_a_row_end_it_sooner_when_they_are_of_one_kind(reasons: list[str | None], says: str | None) -> None:
+    assert failure_reason(reasons, 2) == says
+
+
+def test_a_single_failure_can_end_it() -> None:
+    assert failure_reason([None, "boom"], 1) == "One pod failed: boom"

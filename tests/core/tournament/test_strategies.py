@@ -1,6 +1,7 @@
 """What each strategy takes from whom."""
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from podracer_core.hyperparameters import ALGORITHMS, ARCHITECTURE
 from podracer_core.spec_parse import spec_parse
+from podracer_core.tournament.leaderboard import Entry
 from podracer_core.tournament.offspring import Offspring, Parent
 from podracer_core.tournament.strategies import continue_, crossover, exploit, fresh, fuse, rerun
 from tests.core.tournament.making import board, inside, made, parent_of
@@ -102,12 +104,26 @@ def test_crossing_mixes() -> None:
     assert all(25 < counts[name] < 75 for name in differing)
 
 
+@given(SEEDS)
+def test_a_crossing_takes_something_from_the_worse_and_never_of_equals(seed: int) -> None:
+    spec = made()
+    first, *_ = order = board(spec, 3)
+    twin = replace(first, entry=Entry(9, -9.0, 9))
+    assert crossover(spec, [first, twin], Random(seed)) is None
+    child = crossover(spec, [*order, twin], Random(seed))
+    assert child is not None
+    assert child.changes
+    assert set(child.parents) != {0, 9}
+
+
 def test_two_algorithms_are_not_crossed() -> None:
     spec = spec_parse({"env_id": "CartPole-v1", "algorithms": [{"name": "ppo"}, {"name": "dqn"}]})
-    made_by = {made.algorithm: made for made in (fresh(spec, (), Random(seed)) for seed in range(20))}
-    order = [parent_of(made_by["ppo"], 0, 2.0), parent_of(made_by["dqn"], 1, 1.0)]
+    drawn = [fresh(spec, (), Random(seed)) for seed in range(20)]
+    ppo, *_ = (one for one in drawn if one.algorithm == "ppo")
+    dqn, other, *_ = (one for one in drawn if one.algorithm == "dqn")
+    order = [parent_of(ppo, 0, 2.0), parent_of(dqn, 1, 1.0)]
     assert crossover(spec, order, Random(0)) is None
-    again = crossover(spec, [*order, parent_of(made_by["dqn"], 2, 0.0)], Random(0))
+    again = crossover(spec, [*order, parent_of(other, 2, 0.0)], Random(0))
     assert again is not None
     assert again.parents == (1, 2)
 

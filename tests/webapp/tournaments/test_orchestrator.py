@@ -412,6 +412,18 @@ def test_different_failures_or_a_success_between_do_not_fail_it() -> None:
     assert tournament.status == "RUNNING"
 
 
+def test_failures_of_many_kinds_end_it_too() -> None:
+    tournament = making.tournament(pool={"size": 2}, max_failures=2)
+    for thing in ("one", "another", "a third", "a fourth", "a fifth"):
+        making.finish(making.claim(), making.failure(f"{thing} thing"))
+    tournament.refresh_from_db()
+    assert tournament.status == "RUNNING"
+    making.finish(making.claim(), making.failure("the last thing"))
+    tournament.refresh_from_db()
+    assert tournament.status == "FAILED"
+    assert tournament.reason == "6 pods in a row failed, the last of them for this reason: the last thing"
+
+
 def test_a_target_ends_it_only_when_it_is_confirmed() -> None:
     tournament = making.tournament(pool={"size": 2}, stop={"score": 475})
     making.finish(making.claim(), making.result(490, confirmed=470))

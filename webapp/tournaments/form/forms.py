@@ -137,7 +137,7 @@ class TournamentForm(forms.Form):
     device = forms.CharField(label="Runs on", required=False, widget=forms.Select(choices=DEVICES))
     priority = _text("Priority", "Higher goes first when slots are short.")
     seed = _text("Seed", "The same seed gives the same curves.")
-    max_failures = _text("Failures in a row", "The same failure this often ends it.")
+    max_failures = _text("Failures in a row", "One failure so often ends it, different ones three times as often.")
 
     sizes = ("pool_size", "round_env_steps", "leaderboard_size")
     stops = ("stop_score", "stop_pods", "stop_env_steps", "stop_hours", "stop_patience")
