@@ -99,11 +99,12 @@ def record(
 ) -> Event:
     """Store an event and tell the viewers. data: the same for programs, see event_data.py"""
     event = Event(tournament_id=tournament_id, kind=kind, text=text, agent=agent, pod=pod, data=data or {})
-    rows.insert(event)
-    publish(tournament_id, "event", event.pk)
     message = _pending(tournament_id)
-    if message and message.locked:
-        message.locked.events_recorded += 1
+    locked = message.locked if message else None
+    rows.insert(event, reserved=locked.key_for(Event) if locked else None)
+    publish(tournament_id, "event", event.pk)
+    if locked:
+        locked.events_recorded += 1
     else:
         rows.execute(_COUNT, [tournament_id])
     return event

@@ -25,7 +25,7 @@ from webapp.tournaments import board, claims, dispatch, endings, events, lineage
 from webapp.tournaments.claims import Claim, Report, Taker
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import PodLostError
-from webapp.tournaments.models import Agent, Pod, Tournament, Worker
+from webapp.tournaments.models import Agent, Event, Pod, Tournament, Worker
 
 LEASE = timedelta(seconds=10)
 """How long a silent pod is believed. A slot renews it every second."""
@@ -146,7 +146,7 @@ def fill(tournament: Tournament, served: int = 0, active: Active | None = None) 
         wanted = population.env_steps_wanted(tournament, agent, offspring.rounds)
         budget = min((steps for steps in (left, wanted) if steps is not None), default=None)
         pod = Pod(agent=agent, tournament=tournament, device_kind=device_kind, env_steps_budget=budget)
-        rows.insert(pod)
+        rows.insert(pod, reserved=tournament.key_for(Pod))
         events.publish(tournament.pk, "pod", pod.pk)
         taken, created = taken + (budget or 0), created + 1
     if created:
@@ -231,7 +231,7 @@ _LOCK_OF = """
 
 _HELD = rows.Query(
     """
-    SELECT {pod}, {agent}, {tournament}, clock_timestamp(), {parents}, {entries}, others.*
+    SELECT {pod}, {agent}, {tournament}, clock_timestamp(), {parents}, {entries}, {event_key}, {pod_key}, others.*
     FROM tournaments_pod pod
     JOIN tournaments_agent agent ON agent.id = pod.agent_id
     JOIN tournaments_tournament tournament ON tournament.id = pod.tournament_id
@@ -244,6 +244,9 @@ _HELD = rows.Query(
     parents=lineage.PARENTS,
     entries=board.ENTRIES,
     active=_ACTIVE,
+    # Of what nearly every end brings: an event, and the next pod.
+    event_key=rows.next_key(Event),
+    pod_key=rows.next_key(Pod),
 )
 
 
@@ -258,7 +261,8 @@ def _ending(pod_id: int, attempt: int) -> Iterator[tuple[Tournament, Pod, Active
         found = _HELD.first(3 * LEASE, pod_id, attempt)
         if found is None:
             raise PodLostError(f"pod {pod_id} is no longer run by attempt {attempt}")
-        pod, pod.agent, tournament, tournament.now, parents, entries, *others = found
+        pod, pod.agent, tournament, tournament.now, parents, entries, event_key, pod_key, *others = found
+        tournament.reserved = {Event: event_key, Pod: pod_key}
         pod.agent.tournament = tournament
         lineage.parents_found(pod.agent, parents)
         board.entries_found(tournament, entries)

@@ -174,13 +174,29 @@ def _call(connection: BaseDatabaseWrapper, sql: str, places: int) -> str:
     return statements[sql]
 
 
-def insert(row: Model, *, unless_taken: tuple[str, ...] = ()) -> None:
-    """Write a new row; it has its key afterwards, unless another is the same in the fields that are named."""
+def next_key(model: type[Model]) -> str:
+    """What a statement has that reserves the key of a row for `insert`."""
+    return f"nextval(pg_get_serial_sequence('{model._meta.db_table}', 'id'))"
+
+
+def insert(row: Model, *, unless_taken: tuple[str, ...] = (), reserved: int | None = None) -> None:
+    """Write a new row; it has its key afterwards, unless another is the same in the fields that are named.
+
+    reserved: the key, if there is one already: then the database is asked nothing
+    """
+    if reserved is not None:
+        execute(_insert_sql(type(row), (), keyed=True), [reserved, *_values(row, (), add=True)])
+        _written(row, reserved)
+        return
     key = fetch_one(_insert_sql(type(row), unless_taken), _values(row, (), add=True))
     if key is None and unless_taken:
         return
     assert key is not None
-    row.pk = key[0]
+    _written(row, key[0])
+
+
+def _written(row: Model, key: int) -> None:
+    row.pk = key
     row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
 
@@ -239,13 +255,14 @@ def _columns(model: type[Model], only: tuple[str, ...], alias: str) -> str:
 
 
 @cache
-def _insert_sql(model: type[Model], unless_taken: tuple[str, ...]) -> str:
-    fields = _fields(model)[1:]
+def _insert_sql(model: type[Model], unless_taken: tuple[str, ...], keyed: bool = False) -> str:
+    fields = _fields(model) if keyed else _fields(model)[1:]
     names = ", ".join(f'"{field.column}"' for field in fields)
     places = ", ".join(["%s"] * len(fields))
     unique = ", ".join(f'"{_field(model, name).column}"' for name in unless_taken)
     otherwise = f"ON CONFLICT ({unique}) DO NOTHING " if unique else ""
-    return f'INSERT INTO "{model._meta.db_table}" ({names}) VALUES ({places}) {otherwise}RETURNING id'  # noqa: S608 - no values
+    answer = "" if keyed else f"{otherwise}RETURNING id"
+    return f'INSERT INTO "{model._meta.db_table}" ({names}) VALUES ({places}) {answer}'  # noqa: S608 - no values
 
 
 @cache

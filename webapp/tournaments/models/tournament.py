@@ -100,6 +100,8 @@ class Tournament(models.Model):
 
     now: datetime
     entries: Sequence[Entry]
+    reserved: "dict[type[models.Model], int] | None" = None
+    """Keys for the next rows of these kinds, where they were read with it."""
 
     class Meta:
         constraints = (
@@ -117,6 +119,10 @@ class Tournament(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def key_for(self, model: type[models.Model]) -> int | None:
+        """The reserved one, once."""
+        return self.reserved.pop(model, None) if self.reserved else None
 
     @cached_property
     def parsed_spec(self) -> TournamentSpec:
