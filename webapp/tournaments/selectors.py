@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from django.db import connection
 from django.db.models import Count, FloatField, Func, IntegerField, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Least
 
@@ -224,6 +225,15 @@ _OF_POD = (
 )
 
 
+_PARENTS = """
+    SELECT link.from_agent_id, parent.id, parent.name
+    FROM tournaments_agent_parents link JOIN tournaments_agent parent ON parent.id = link.to_agent_id
+    WHERE link.from_agent_id = ANY(%s) ORDER BY link.id
+"""
+"""Of a thousand agents Django would look at each id before it asks."""
+_OF_EVENT = ("id", "at", "kind", "text", "data", "agent_id", "agent__name", "pod_id")
+
+
 def leaderboard_list(tournament_id: int, *, limit: int = 1000, offset: int = 0) -> Page:
     """The leaderboard, best first, with ensembles among the agents, and what of these is not made yet."""
     entries = LeaderboardEntry.objects.filter(tournament_id=tournament_id)
@@ -250,9 +260,10 @@ def leaderboard_list(tournament_id: int, *, limit: int = 1000, offset: int = 0) 
 def _parents(agent_ids: list[int]) -> dict[int, list[tuple[int, str]]]:
     """Id and name of the parents of each agent that has any."""
     found: dict[int, list[tuple[int, str]]] = {}
-    links = Agent.parents.through.objects.filter(from_agent__in=agent_ids).order_by("pk")
-    for child, parent, name in links.values_list("from_agent_id", "to_agent_id", "to_agent__name"):
-        found.setdefault(child, []).append((parent, name))
+    with connection.cursor() as cursor:
+        cursor.execute(_PARENTS, [agent_ids])
+        for child, parent, name in cursor.fetchall():
+            found.setdefault(child, []).append((parent, name))
     return found
 
 
@@ -327,27 +338,31 @@ def _pod(row: Any) -> Item:
 
 def event_list(tournament_id: int, *, limit: int = 100, offset: int = 0) -> Page:
     """What happened, the newest first."""
-    events = Event.objects.filter(tournament_id=tournament_id).select_related("agent").order_by("-pk")
-    events = events.only("at", "kind", "text", "data", "pod_id", "agent__name")
-    items = [event_item(row) for row in events[offset : offset + limit]]
-    return {"items": items, "count": _counted(tournament_id, "events_recorded")}
+    newest = event_rows(tournament_id).order_by("-pk")[offset : offset + limit]
+    return {"items": list(map(event_item, newest)), "count": _counted(tournament_id, "events_recorded")}
 
 
 def events_get(keys: list[int]) -> list[Item]:
     """Those that there are, in this order."""
-    found = Event.objects.select_related("agent").in_bulk(keys) if keys else {}
+    rows = Event.objects.filter(pk__in=keys).values_list(*_OF_EVENT, named=True)
+    found = {row.id: row for row in rows} if keys else {}
     return [event_item(found[key]) for key in keys if key in found]
 
 
-def event_item(row: Event) -> Item:
+def event_rows(tournament_id: int) -> QuerySet[Event, Any]:
+    """A tournament's, as `event_item` takes them."""
+    return Event.objects.filter(tournament_id=tournament_id).values_list(*_OF_EVENT, named=True)
+
+
+def event_item(row: Any) -> Item:
     return {
-        "id": str(row.pk),
+        "id": str(row.id),
         "at": iso(row.at),
         "kind": row.kind,
         "text": row.text,
         "data": row.data,
         "agent": str(row.agent_id) if row.agent_id else None,
-        "agent_name": row.agent.name if row.agent else None,
+        "agent_name": row.agent__name,
         "pod": str(row.pod_id) if row.pod_id else None,
     }
 
