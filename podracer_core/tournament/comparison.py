@@ -16,6 +16,8 @@ import numpy.typing as npt
 from podracer_core.tournament.statistics import CONFIDENCE, RESAMPLES
 
 Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.float32]
+"""Whole numbers, which single precision has exactly up to 16 million, in half the memory."""
 
 CURVE_RESAMPLES = 300
 
@@ -45,11 +47,11 @@ class Sample:
     """
 
     values: Floats
-    counts: Floats
-    before: Floats
+    counts: Counts
+    before: Counts
 
     @property
-    def drawn(self) -> Floats:
+    def drawn(self) -> Counts:
         """How many episodes each bootstrap sample has. [resamples]"""
         return np.asarray(self.before[-1])
 
@@ -72,32 +74,40 @@ def sample(
     strata = [(run, np.asarray(part, np.float64)) for run, part in zip(whose, returns, strict=True) if len(part)]
     values = np.concatenate([part for _, part in strata])
     order = np.argsort(values, kind="stable")
-    counts = np.concatenate([_drawn(len(part), resamples, rng) for _, part in strata])
+    ranks = np.split(np.argsort(order), np.cumsum([len(part) for _, part in strata])[:-1])
+    counts = np.empty((len(values), resamples), np.float32)
+    for places in ranks:
+        counts[places] = _drawn(len(places), resamples, rng)
     present = sorted({run for run, _ in strata})
     if len(present) > 1:
-        episodes = [present.index(run) for run, part in strata for _ in part]
-        counts *= _drawn(len(present), resamples, rng)[episodes]
-    return _sample(values[order], counts[order])
+        drawn = _drawn(len(present), resamples, rng)
+        for places, (run, _) in zip(ranks, strata, strict=True):
+            counts[places] *= drawn[present.index(run)]
+    return _sample(values[order], counts)
 
 
-def _drawn(number: int, resamples: int, rng: np.random.Generator) -> Floats:
+def _drawn(number: int, resamples: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
     """How often each of `number` episodes of one agent, or repetitions, is in each bootstrap sample.
 
     [number, resamples]
     """
     drawn = rng.integers(0, number, size=(number, resamples)) * resamples + np.arange(resamples)
-    return np.bincount(drawn.ravel(), minlength=number * resamples).reshape(number, resamples).astype(np.float64)
+    return np.bincount(drawn.ravel(), minlength=number * resamples).reshape(number, resamples)
 
 
-def _sample(values: Floats, counts: Floats) -> Sample:
-    before = np.zeros((len(counts) + 1, counts.shape[1]))
-    np.cumsum(counts, axis=0, out=before[1:])
+def _sample(values: Floats, counts: Counts) -> Sample:
+    before = np.zeros((len(counts) + 1, counts.shape[1]), np.float32)
+    # numpy's own sum along the first axis takes several times as long: it goes down one column after another.
+    for place, drawn in enumerate(counts):
+        np.add(before[place], drawn, out=before[place + 1])
     return Sample(values, counts, before)
 
 
 def _as_is(group: Sample) -> Sample:
     """The group with each episode drawn once."""
-    return _sample(group.values, np.ones((len(group.values), 1)))
+    episodes = len(group.values)
+    before = np.arange(episodes + 1, dtype=np.float32)
+    return Sample(group.values, np.ones((episodes, 1), np.float32), before[:, np.newaxis])
 
 
 def iqm(group: Sample) -> Estimate:
@@ -107,14 +117,17 @@ def iqm(group: Sample) -> Estimate:
 
 def _iqm(group: Sample) -> Floats:
     """Of each bootstrap sample. [resamples]"""
-    inside = np.clip(group.before, group.drawn / 4, group.drawn * 3 / 4)
-    return np.asarray(group.values @ np.diff(inside, axis=0) / (group.drawn / 2))
+    # From the lowest return up: each step to the next counts by how much of the middle half is above it.
+    end, steps = group.drawn * 3 / 4, np.diff(group.values)
+    below = np.einsum("e,er->r", steps, np.clip(group.before[1:-1], group.drawn / 4, end))
+    return np.asarray(group.values[0] + (steps.sum() * end - below) / (group.drawn / 2))
 
 
 def profile(group: Sample, thresholds: Floats) -> tuple[Floats, Floats, Floats]:
     """The share of episodes whose return is above each threshold, and the ends of its interval."""
     upto = np.searchsorted(group.values, thresholds, side="right")
-    low, high = np.quantile(1 - group.before[upto] / group.drawn, _tails(), axis=1)
+    above = 1 - group.before[upto].astype(np.float64) / group.drawn
+    low, high = np.quantile(above, _tails(), axis=1)
     return 1 - upto / len(group.values), low, high
 
 
@@ -132,7 +145,8 @@ def probability_of_improvement(first: Sample, second: Sample) -> Estimate:
 
     def probability(mine: Sample, others: Sample) -> Floats:
         wins = (others.before[below] + others.before[upto]) / 2
-        return np.asarray(np.einsum("er,er->r", mine.counts, wins) / (mine.drawn * others.drawn))
+        won = np.einsum("er,er->r", mine.counts, wins, dtype=np.float64)
+        return np.asarray(won / (mine.drawn.astype(np.float64) * others.drawn))
 
     return _estimate(probability(_as_is(first), _as_is(second)), probability(first, second))
 
@@ -169,7 +183,7 @@ def mean_line(lines: Floats) -> Floats:
     """The mean of the lines that are there at each place, NaN where there is none. lines: as in `mean_band`"""
     there = ~np.isnan(lines)
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(there, lines, 0.0).sum(axis=0) / there.sum(axis=0))
+        return np.asarray(lines.sum(axis=0, where=there) / there.sum(axis=0))
 
 
 def mean_band(lines: Floats, *, seed: int = 0) -> tuple[Floats, Floats, Floats]:
@@ -186,7 +200,7 @@ def mean_band(lines: Floats, *, seed: int = 0) -> tuple[Floats, Floats, Floats]:
         counts[:] = np.bincount(rng.integers(agents, size=agents), minlength=agents)
     mean = mean_line(lines)
     with np.errstate(invalid="ignore", divide="ignore"):
-        off = np.where(there, lines - mean, 0.0).astype(np.float32)
+        off = np.subtract(lines, mean, out=np.zeros(lines.shape, np.float32), where=there, casting="same_kind")
         # A sample that drew none of those that are there says nothing about the place.
         means = mean + (drawn @ off) / (drawn @ there.astype(np.float32))
     low, high = np.full_like(mean, np.nan), np.full_like(mean, np.nan)

@@ -96,3 +96,13 @@ def test_how_long_ago_is_told_in_the_largest_unit(seconds: float, text: str) -> 
 )
 def test_scores_read_well(value: float | None, text: str) -> None:
     assert tags.score(value) == text
+
+
+def test_what_a_page_gives_its_scripts_is_strict_json_that_no_text_in_it_ends() -> None:
+    data = {"name": "</script><b>&é\u2028", "scores": [1.5, float("nan"), float("inf")], "none": None}
+    script = str(tags.data_script(data, "page"))
+    begin, end = '<script id="page" type="application/json">', "</script>"
+    inner = script.removeprefix(begin).removesuffix(end)
+    assert script == begin + inner + end
+    assert not set(inner) & {"<", ">", "&"}
+    assert json.loads(inner, parse_constant=pytest.fail) == {**data, "scores": [1.5, None, None]}

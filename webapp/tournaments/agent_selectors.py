@@ -21,7 +21,6 @@ def agent_get(agent_id: int) -> Item:
     Raises Agent.DoesNotExist.
     """
     agent = Agent.every.select_related("tournament", "pod", "entry").get(pk=agent_id)
-    line = ancestry(agent, "name", "score", "strategy", "changes")
     entry = getattr(agent, "entry", None)
     return {
         "id": str(agent.pk),
@@ -38,7 +37,7 @@ def agent_get(agent_id: int) -> Item:
         "origin": agent.origin,
         "changes": agent.changes,
         "parents": [{"id": str(parent.pk), "name": parent.name} for parent in agent.parents.all()],
-        "ancestry": [_ancestor(member) for member in line],
+        "ancestry": _ancestors(agent),
         "rank": entry.rank if entry else None,
         "score": agent.score,
         "score_low": agent.score_low,
@@ -88,14 +87,22 @@ def _of_ensemble(agent: Agent) -> Item:
     }
 
 
-def _ancestor(agent: Agent) -> Item:
-    return {
-        "id": str(agent.pk),
-        "name": agent.name,
-        "score": agent.score,
-        "strategy": agent.strategy,
-        "changes": agent.changes,
-    }
+def ancestors_get(agent_id: int) -> list[Item]:
+    """The line that an agent's weights come down, the eldest first, itself last. One that is not there has none."""
+    return _ancestors(Agent(pk=agent_id))
+
+
+def _ancestors(agent: Agent) -> list[Item]:
+    return [
+        {
+            "id": str(member.pk),
+            "name": member.name,
+            "score": member.score,
+            "strategy": member.strategy,
+            "changes": member.changes,
+        }
+        for member in ancestry(agent, "name", "score", "strategy", "changes")
+    ]
 
 
 def _checkpoint(agent: Agent) -> Item | None:

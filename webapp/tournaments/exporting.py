@@ -14,7 +14,7 @@ from typing import Any
 from webapp.tournaments import lineage, selectors, strict_json
 from webapp.tournaments.artefacts import ensemble_selectors
 from webapp.tournaments.curves import curves
-from webapp.tournaments.models import Agent, Event
+from webapp.tournaments.models import Agent
 
 FORMAT = 1
 BATCH = 50
@@ -102,5 +102,5 @@ def _ensemble(agent: Agent) -> dict[str, Any]:
     }
 
 
-def _events(tournament_id: int) -> Iterator[Event]:
-    return Event.objects.filter(tournament_id=tournament_id).select_related("agent").order_by("pk").iterator(1_000)
+def _events(tournament_id: int) -> Iterator[Any]:
+    return selectors.event_rows(tournament_id).order_by("pk").iterator(1_000)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from django.db import connection
 from django.db.models import Count, FloatField, Func, IntegerField, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Least
 
@@ -28,10 +29,6 @@ SPARKLINE_POINTS = 60
 ALL = Wanted()
 
 
-def _page(rows: QuerySet[Any], limit: int, offset: int) -> tuple[list[Any], int]:
-    return list(rows[offset : offset + limit]), rows.count()
-
-
 def _counted(tournament_id: int, name: str) -> int:
     """What the tournament's row counts, however many there are; 0 where there is none."""
     return Tournament.objects.filter(pk=tournament_id).values_list(name, flat=True).first() or 0
@@ -39,16 +36,26 @@ def _counted(tournament_id: int, name: str) -> int:
 
 # Tournaments
 
+# Of tournaments, entries and pods what their items tell, as plain rows: a model of each would cost several times as
+# much, and the returns and hyperparameters of an agent make its row many times as long.
+_OF_TOURNAMENT = (
+    *("id", "name", "env_id", "status", "reason", "spec", "shared", "archived", "pool_size", "priority", "revision"),
+    *("created_at", "started_at", "running_since", "finished_at", "seconds_before", "env_steps_spent", "best_history"),
+    *("pods_finished", "pods_failed", "pods_stopped", "pods_retried", "reevaluations", "reevaluations_changed"),
+    *("owner__username", "project__name"),
+)
+_OF_BEST = ("tournament_id", "agent_id", "agent__name", "agent__score", "agent__score_low", "agent__score_high")
+
 
 def tournament_list(
     *, visible: Q, archived: bool | None = None, wanted: Wanted = ALL, limit: int = 50, offset: int = 0
 ) -> Page:
     """Of those that `visible` is true of (see access.py) what is wanted. archived: None for all"""
-    tournaments = Tournament.objects.filter(visible).select_related("owner", "project")
+    tournaments = Tournament.objects.filter(visible)
     if archived is not None:
         tournaments = tournaments.filter(archived=archived)
-    rows, count = _page(selected(tournaments, wanted), limit, offset)
-    return {"items": _tournaments(rows), "count": count}
+    found = selected(tournaments, wanted)
+    return {"items": _tournaments(found[offset : offset + limit]), "count": found.count()}
 
 
 def archived_exist(visible: Q) -> bool:
@@ -58,7 +65,10 @@ def archived_exist(visible: Q) -> bool:
 
 def tournament_get(tournament_id: int) -> Item:
     """One tournament. Raises Tournament.DoesNotExist."""
-    return _tournaments([Tournament.objects.select_related("owner", "project").get(pk=tournament_id)])[0]
+    found = _tournaments(Tournament.objects.filter(pk=tournament_id))
+    if not found:
+        raise Tournament.DoesNotExist(f"There is no tournament {tournament_id}.")
+    return found[0]
 
 
 def source_of(tournament_id: int, visible: Q) -> Tournament | None:
@@ -74,21 +84,18 @@ def revision_get(tournament_id: int) -> int | None:
     return Tournament.objects.filter(pk=tournament_id).values_list("revision", flat=True).first()
 
 
-def _tournaments(rows: list[Tournament]) -> list[Item]:
-    """`rows` with their pods summed up and their best agent, in two queries for all.
+def _tournaments(tournaments: QuerySet[Tournament]) -> list[Item]:
+    """`tournaments` with their pods summed up and their best agent, in two queries more for all.
 
     What pods that have ended add up to stands in the row, so that only those that have not are looked at.
     """
-    ids = [row.pk for row in rows]
+    rows = list(tournaments.values_list(*_OF_TOURNAMENT, named=True))
+    ids = [row.id for row in rows]
     sums = {total["tournament_id"]: total for total in _active_totals(ids)}
-    best = {
-        entry.tournament_id: entry.agent
-        for entry in LeaderboardEntry.objects.filter(tournament__in=ids, rank=1)
-        .select_related("agent")
-        .only("tournament_id", "agent__name", "agent__score", "agent__score_low", "agent__score_high")
-    }
+    first = LeaderboardEntry.objects.filter(tournament__in=ids, rank=1).values_list(*_OF_BEST, named=True)
+    best = {entry.tournament_id: entry for entry in first}
     now = clock.database_now()
-    return [_tournament(row, sums.get(row.pk, {}), best.get(row.pk), now) for row in rows]
+    return [_tournament(row, sums.get(row.id, {}), best.get(row.id), now) for row in rows]
 
 
 # Its last step is not a pod's end: it is evaluated then.
@@ -111,29 +118,27 @@ def _active_totals(ids: list[int]) -> Iterable[Any]:
     )
 
 
-def _pod_counts(row: Tournament, sums: Item) -> dict[str, int]:
+def _pod_counts(row: Any, sums: Item) -> dict[str, int]:
     """Its pods by state. sums: of those that have not ended"""
     active = {str(status): sums.get(status, 0) for status in Pod.ACTIVE}
     return active | {"FINISHED": row.pods_finished, "FAILED": row.pods_failed, "STOPPED": row.pods_stopped}
 
 
-def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) -> Item:
-    # As it was stored: a specification that a later version would refuse can still be looked at.
-    stop = StopSpec.model_construct(**row.spec["stop"])
+def _tournament(row: Any, sums: Item, best: Any, now: datetime) -> Item:
     seconds = row.seconds_before + ((now - row.running_since).total_seconds() if row.running_since else 0)
     pods = _pod_counts(row, sums)
     env_steps, rate = row.env_steps_spent + (sums.get("total_env_steps") or 0), sums.get("rate") or 0.0
     standing = Standing(pods[Pod.Status.FINISHED], env_steps, seconds, 0, None)
     under_way = _under_way(row, sums)
     return {
-        "id": str(row.pk),
+        "id": str(row.id),
         "name": row.name,
         "env_id": row.env_id,
         "status": row.status,
         "reason": row.reason,
         "algorithms": [part["name"] for part in row.spec["algorithms"]],
-        "owner": row.owner.get_username(),
-        "project": row.project.name if row.project else None,
+        "owner": row.owner__username,
+        "project": row.project__name,
         "shared": row.shared,
         "archived": row.archived,
         "pool_size": row.pool_size,
@@ -142,18 +147,18 @@ def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) 
         "env_steps": env_steps,
         "env_steps_per_second": rate,
         "seconds": seconds,
-        "seconds_left": _seconds_left(row, stop, standing, under_way, sums),
-        "progress": _progress(row, stop, standing, under_way),
+        "seconds_left": _seconds_left(row, standing, under_way, sums),
+        "progress": _progress(row, standing, under_way),
         "pods": pods,
         "retried": row.pods_retried,
         "reevaluations": row.reevaluations,
         "reevaluations_changed": row.reevaluations_changed,
-        "best_score": best.score if best else None,
-        "best_score_low": best.score_low if best else None,
-        "best_score_high": best.score_high if best else None,
-        "best_agent": str(best.pk) if best else None,
-        "best_agent_name": best.name if best else None,
-        "target_score": stop.score,
+        "best_score": best.agent__score if best else None,
+        "best_score_low": best.agent__score_low if best else None,
+        "best_score_high": best.agent__score_high if best else None,
+        "best_agent": str(best.agent_id) if best else None,
+        "best_agent_name": best.agent__name if best else None,
+        "target_score": row.spec["stop"].get("score"),
         "sparkline": row.best_history[-SPARKLINE_POINTS:],
         "created_at": iso(row.created_at),
         "started_at": iso(row.started_at),
@@ -162,26 +167,32 @@ def _tournament(row: Tournament, sums: Item, best: Agent | None, now: datetime) 
     }
 
 
-def _under_way(row: Tournament, sums: Item) -> float:
+def _under_way(row: Any, sums: Item) -> float:
     """The shares that its pods in training have of their rounds, summed up. sums: of those that have not ended"""
     rounds = sums.get("rounds") or 0.0
     budget = row.spec["round"].get("seconds")
     return float(rounds + ((sums.get("seconds_alone") or 0.0) / budget if budget else 0.0))
 
 
-def _progress(row: Tournament, stop: StopSpec, standing: Standing, under_way: float) -> float | None:
+def _stop(row: Any) -> StopSpec:
+    """As it was stored: a specification that a later version would refuse can still be looked at."""
+    return StopSpec.model_construct(**row.spec["stop"])
+
+
+def _progress(row: Any, standing: Standing, under_way: float) -> float | None:
     """How far the nearest end is, 0 to 1: the target score or a budget."""
     if row.status == Tournament.Status.FINISHED:
         return 1.0
+    stop = _stop(row)
     shares = (budget_progress(stop, standing, under_way), target_progress(stop.score, row.best_history))
     return max((share for share in shares if share is not None), default=None)
 
 
-def _seconds_left(row: Tournament, stop: StopSpec, standing: Standing, under_way: float, sums: Item) -> float | None:
+def _seconds_left(row: Any, standing: Standing, under_way: float, sums: Item) -> float | None:
     """Until the first budget is used up at the present pace; None where that cannot be told."""
     if row.status != Tournament.Status.RUNNING:
         return None
-    estimates, rate = [], sums.get("rate") or 0.0
+    stop, estimates, rate = _stop(row), [], sums.get("rate") or 0.0
     if stop.hours is not None:
         estimates.append(stop.hours * 3600 - standing.seconds)
     if stop.env_steps is not None and rate > 0:
@@ -201,8 +212,6 @@ def _pod_seconds(standing: Standing, under_way: float, sums: Item) -> float | No
 
 # Leaderboard, pods, events
 
-# Of entries and pods what their items tell, as plain rows: a model of each would cost several times as much, and the
-# returns and hyperparameters of an agent make its row many times as long.
 _OF_ENTRY = (
     *("agent_id", "rank", "rank_change", "beats_next", "agent__name", "agent__color", "agent__kind"),
     *("agent__algorithm", "agent__score", "agent__score_low", "agent__score_high", "agent__strategy"),
@@ -214,6 +223,15 @@ _OF_POD = (
     *("stepping_since", "queued_at", "started_at", "finished_at", "tournament__started_at"),
     *("agent__name", "agent__strategy", "agent__algorithm", "agent__depth", "agent__score", "agent__base_env_steps"),
 )
+
+
+_PARENTS = """
+    SELECT link.from_agent_id, parent.id, parent.name
+    FROM tournaments_agent_parents link JOIN tournaments_agent parent ON parent.id = link.to_agent_id
+    WHERE link.from_agent_id = ANY(%s) ORDER BY link.id
+"""
+"""Of a thousand agents Django would look at each id before it asks."""
+_OF_EVENT = ("id", "at", "kind", "text", "data", "agent_id", "agent__name", "pod_id")
 
 
 def leaderboard_list(tournament_id: int, *, limit: int = 1000, offset: int = 0) -> Page:
@@ -242,9 +260,10 @@ def leaderboard_list(tournament_id: int, *, limit: int = 1000, offset: int = 0) 
 def _parents(agent_ids: list[int]) -> dict[int, list[tuple[int, str]]]:
     """Id and name of the parents of each agent that has any."""
     found: dict[int, list[tuple[int, str]]] = {}
-    links = Agent.parents.through.objects.filter(from_agent__in=agent_ids).order_by("pk")
-    for child, parent, name in links.values_list("from_agent_id", "to_agent_id", "to_agent__name"):
-        found.setdefault(child, []).append((parent, name))
+    with connection.cursor() as cursor:
+        cursor.execute(_PARENTS, [agent_ids])
+        for child, parent, name in cursor.fetchall():
+            found.setdefault(child, []).append((parent, name))
     return found
 
 
@@ -319,27 +338,31 @@ def _pod(row: Any) -> Item:
 
 def event_list(tournament_id: int, *, limit: int = 100, offset: int = 0) -> Page:
     """What happened, the newest first."""
-    events = Event.objects.filter(tournament_id=tournament_id).select_related("agent").order_by("-pk")
-    events = events.only("at", "kind", "text", "data", "pod_id", "agent__name")
-    items = [event_item(row) for row in events[offset : offset + limit]]
-    return {"items": items, "count": _counted(tournament_id, "events_recorded")}
+    newest = event_rows(tournament_id).order_by("-pk")[offset : offset + limit]
+    return {"items": list(map(event_item, newest)), "count": _counted(tournament_id, "events_recorded")}
 
 
 def events_get(keys: list[int]) -> list[Item]:
     """Those that there are, in this order."""
-    found = Event.objects.select_related("agent").in_bulk(keys) if keys else {}
+    rows = Event.objects.filter(pk__in=keys).values_list(*_OF_EVENT, named=True)
+    found = {row.id: row for row in rows} if keys else {}
     return [event_item(found[key]) for key in keys if key in found]
 
 
-def event_item(row: Event) -> Item:
+def event_rows(tournament_id: int) -> QuerySet[Event, Any]:
+    """A tournament's, as `event_item` takes them."""
+    return Event.objects.filter(tournament_id=tournament_id).values_list(*_OF_EVENT, named=True)
+
+
+def event_item(row: Any) -> Item:
     return {
-        "id": str(row.pk),
+        "id": str(row.id),
         "at": iso(row.at),
         "kind": row.kind,
         "text": row.text,
         "data": row.data,
         "agent": str(row.agent_id) if row.agent_id else None,
-        "agent_name": row.agent.name if row.agent else None,
+        "agent_name": row.agent__name,
         "pod": str(row.pod_id) if row.pod_id else None,
     }
 

@@ -78,7 +78,7 @@ def tournament_detail(request: HttpRequest, tournament_id: int) -> HttpResponse:
         "source": selectors.source_of(tournament_id, access.visible(request_actor(request))),
         "ended": tournament["status"] in Tournament.ENDED,
         "snapshot": snapshot,
-        "ancestry": agent_selectors.agent_get(int(best))["ancestry"] if best else [],
+        "ancestry": agent_selectors.ancestors_get(int(best)) if best else [],
     }
     return render(request, "tournaments/detail.html", context)
 

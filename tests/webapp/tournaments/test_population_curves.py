@@ -24,7 +24,7 @@ def agent_curve(returns: list[float], agent_id: int = 1, *, favoured: bool = Fal
     points = np.array(
         [(10 * (place + 1), place + 1.0, value) for place, value in enumerate(returns)], population_curves.POINT
     )
-    return AgentCurve(agent_id, f"a{agent_id}", 2, base, 5.0, 10 * len(returns), favoured, points)
+    return AgentCurve(agent_id, f"a{agent_id}", 2, base, 5.0, 10 * len(returns), favoured, points.tobytes())
 
 
 def known(values: list[float | None]) -> list[float]:

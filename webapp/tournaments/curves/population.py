@@ -3,8 +3,7 @@
 Read through `selectors`. A curve travels from PostgreSQL as packed bytes: a tournament may have a million points.
 """
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +15,8 @@ Floats = npt.NDArray[np.float64]
 POINT = np.dtype([("env_steps", ">i8"), ("seconds", ">f8"), ("episodic_return", ">f8")])
 
 
-@dataclass(frozen=True)
-class AgentCurve:
-    """What an agent's pod has reported, and where that lies in the tournament. points: [points] of POINT
+class AgentCurve(NamedTuple):
+    """What an agent's pod has reported, and where that lies in the tournament. packed: POINTs, as they were read
 
     start_seconds: from the tournament's start to its pod's; None while that waits
     """
@@ -30,7 +28,12 @@ class AgentCurve:
     start_seconds: float | None
     round_env_steps: int | None
     favoured: bool
-    points: npt.NDArray[Any]
+    packed: bytes | memoryview
+
+    @property
+    def points(self) -> npt.NDArray[Any]:
+        """[points] of POINT"""
+        return np.frombuffer(self.packed, POINT)
 
     def place(self, axis: Axis) -> tuple[float, float]:
         """Where on the axis its points lie: offset and divisor, see `on_axis`. Ancestors' steps, the pod's start or the
@@ -101,4 +104,4 @@ def curves_read(tournament_id: int, *, newest: int | None = None) -> list[AgentC
     query = _CURVES.format(which="" if newest is None else _NEWEST)
     with connection.cursor() as cursor:
         cursor.execute(query, {"tournament": tournament_id, "newest": newest})
-        return [AgentCurve(*(*row, np.frombuffer(packed, POINT))) for *row, packed in cursor.fetchall()]
+        return list(map(AgentCurve._make, cursor.fetchall()))

@@ -59,12 +59,11 @@ def window(curves: Sequence[AgentCurve], axis: Axis, low: float, high: float, po
 
 
 def _lines(curves: Sequence[AgentCurve], axis: Axis, low: float, high: float) -> _Lines:
-    sizes = np.array([len(curve.points) for curve in curves])
+    sizes = np.array([len(curve.packed) for curve in curves]) // POINT.itemsize
     line = np.repeat(np.arange(len(curves)), sizes)
     stops = np.cumsum(sizes)
     starts = stops - sizes
-    # numpy's own way looks at the type of each of them.
-    points = np.frombuffer(b"".join([curve.points.tobytes() for curve in curves]), POINT)
+    points = np.frombuffer(b"".join([curve.packed for curve in curves]), POINT)
     offsets, divisors = np.array([curve.place(axis) for curve in curves], np.float64).T
     x = on_axis(axis, points, offsets[line], divisors[line])
     first = starts + np.bincount(line[x < low], minlength=len(curves))

@@ -8,10 +8,11 @@ from typing import Any
 from django import template
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from podracer_core.envs.wrapped import wrapping_of
 from podracer_core.tournament import sentences
+from webapp.tournaments import strict_json
 from webapp.tournaments.form.hyperparameters import described
 from webapp.tournaments.form.typed import SpaceRow
 from webapp.tournaments.workers import selectors as worker_selectors
@@ -170,3 +171,16 @@ def _offer(worker: Mapping[str, Any]) -> str:
 def board_color(color: int | None) -> str:
     """The class of an agent's chip; none for agents that never were on the board."""
     return "" if color is None else f"c{color % 12}"
+
+
+_ESCAPES = (("<", "\\u003C"), (">", "\\u003E"), ("&", "\\u0026"))
+"""No text within a script element ends it then."""
+
+
+@register.filter
+def data_script(data: Any, name: str) -> SafeString:
+    """`data` for the page's scripts, as Django's json_script has it, but strict JSON and in a quarter of the time."""
+    text = strict_json.dumps(data)
+    for sign, escaped in _ESCAPES:
+        text = text.replace(sign, escaped)
+    return format_html('<script id="{}" type="application/json">{}</script>', name, mark_safe(text))  # noqa: S308 - escaped
