@@ -13,7 +13,8 @@ function where(pod, paused) {
 
 function steps(pod) {
   const goal = pod.round_env_steps;
-  const text = goal ? `${count(pod.env_steps)} of ${count(goal)}` : count(pod.env_steps);
+  // The last rollout ends beyond the round as a rule.
+  const text = pod.env_steps < goal ? `${count(pod.env_steps)} of ${count(goal)}` : count(pod.env_steps);
   const share = goal ? Math.min(1, pod.env_steps / goal) : pod.status === "FINISHED" ? 1 : 0;
   return [h("div", { class: "bar", "aria-hidden": "true" }, h("i", { style: `width: ${(share * 100).toFixed(1)}%` })),
     h("span", { class: "sub" }, text)];

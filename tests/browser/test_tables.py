@@ -12,9 +12,9 @@ from webapp.tournaments.templatetags.podracer import ago
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
-GOAL = """async (tournament) => {
+GOAL = """async ([tournament, pods]) => {
   const { goal } = await import("/static/js/summary.js");
-  return goal(tournament);
+  return goal(tournament, pods);
 }"""
 
 PERCENT = """async (shares) => {
@@ -70,7 +70,11 @@ ENSEMBLES = """async ([items, making]) => {
 
 def goal(page: Page, best: float | None, history: list[float], target: float | None = 475, **stop: float) -> Any:
     page.goto("/")
-    tournament = {
+    return page.evaluate(GOAL, [standing(best, history, target, **stop), []])
+
+
+def standing(best: float | None, history: list[float], target: float | None, **stop: float) -> dict[str, Any]:
+    return {
         "target_score": target,
         "best_score": best,
         "sparkline": history,
@@ -78,9 +82,8 @@ def goal(page: Page, best: float | None, history: list[float], target: float | N
         "pods": {"FINISHED": 2},
         "env_steps": 30_000,
         "seconds": 90,
-        "spec": {"stop": stop},
+        "spec": {"stop": stop, "round": {"seconds": 30}},
     }
-    return page.evaluate(GOAL, tournament)
 
 
 def test_the_progress_stands_under_the_rule_that_is_furthest_along(page: Page) -> None:
@@ -88,6 +91,25 @@ def test_the_progress_stands_under_the_rule_that_is_furthest_along(page: Page) -
     assert goal(page, 380, [95, 380], pods=50) == {"title": "Towards the target of 475", "share": 0.8}
     assert goal(page, None, [], None, env_steps=40_000)["title"] == "Env steps 30\xa0k of 40\xa0k"
     assert goal(page, None, [], None, hours=0.05) == {"title": "Time 1\xa0min 30\xa0s of 3\xa0min", "share": 0.5}
+
+
+def test_a_generation_that_has_trained_and_is_evaluated_is_not_all_nor_more_of_its_budget(page: Page) -> None:
+    pods = [pod(status="RUNNING", env_steps=9000, round_env_steps=None, seconds=31)] * 4
+    page.goto("/")
+    told = page.evaluate(GOAL, [standing(None, [], None, pods=6), pods])
+    assert told == {"title": "Pods 2 of 6", "share": pytest.approx((2 + 4 * 0.999) / 6)}
+
+
+def test_what_ends_beyond_its_budget_used_all_of_it(page: Page) -> None:
+    assert goal(page, None, [], None, env_steps=29_000) == {"title": "Env steps 29\xa0k of 29\xa0k", "share": 1}
+    assert goal(page, None, [], None, hours=0.02)["title"] == "Time 1\xa0min 12\xa0s of 1\xa0min 12\xa0s"
+
+
+def test_a_pod_tells_its_steps_of_the_round_until_that_is_over(page: Page) -> None:
+    assert "2.05\xa0k of 3\xa0k" in row(page, "RUNNING", env_steps=2048, round_env_steps=3000)
+    beyond = row(page, "RUNNING", env_steps=4096, round_env_steps=3000)
+    assert "4.1\xa0k" in beyond
+    assert "4.1\xa0k of" not in beyond
 
 
 @pytest.mark.parametrize(
