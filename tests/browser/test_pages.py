@@ -486,6 +486,8 @@ def test_tournaments_and_agents_are_ticked_on_several_pages_and_compared(
     first.focus()
     page.keyboard.press("Space")
     expect(chosen.get_by_role("status")).to_contain_text("3 chosen")
+    label = str(first.get_attribute("aria-label"))
+    expect(page.get_by_role("table", name="Pods").get_by_role("checkbox", name=label)).to_be_checked()
     page.goto(f"/agents/{first.get_attribute('data-choose')[1:]}/")  # type: ignore[index]
     own = page.get_by_role("checkbox", name="Compare", exact=False)
     expect(own).to_be_checked()

@@ -34,6 +34,26 @@ ROW = """async ([status, pod]) => {
   return body.textContent;
 }"""
 
+TICKED = """async ([before, after]) => {
+  const { Pods } = await import("/static/js/pods.js");
+  const [table, body, empty, button] = ["table", "tbody", "p", "button"].map((tag) => document.createElement(tag));
+  Object.assign(body.dataset, { podRows: "", choosable: "" });
+  table.append(body);
+  document.body.append(table);
+  await import("/static/js/choose.js");
+  const pods = new Pods(body, empty, button);
+  const show = (shown) => {
+    pods.render({ tournament: { name: "race" }, leaderboard: [], pods: new Map(shown.map((pod) => [pod.id, pod])) });
+    return new Promise((done) => requestAnimationFrame(done));
+  };
+  await show(before);
+  body.querySelector("[data-choose=a1]").focus();
+  body.querySelector("[data-choose=a1]").click();
+  await show(after);
+  const ticked = [...body.querySelectorAll(":checked")].map((box) => box.getAttribute("aria-label"));
+  return [ticked, document.activeElement.getAttribute("aria-label"), document.querySelector(".chosen-bar a").href];
+}"""
+
 NUMBERS = """async (values) => {
   const { aligned, number } = await import("/static/js/format.js");
   return values.map((value) => [number(value), aligned(value)]);
@@ -180,6 +200,14 @@ def test_a_pod_says_how_often_it_was_retried_and_nothing_of_pauses(page: Page) -
 def test_a_queued_pod_of_a_paused_tournament_waits_for_nothing(page: Page) -> None:
     assert "waits for a CPU slot" in row(page, "RUNNING")
     assert row(page, "PAUSED").endswith("paused")
+
+
+def test_a_pods_box_stays_ticked_and_has_the_focus_when_other_pods_come_before_it(page: Page) -> None:
+    page.goto("/tokens/")
+    first, second = pod(agent_name="k7f2"), pod(id="8", agent="2", agent_name="m3w9", status="RUNNING")
+    ticked, focused, address = page.evaluate(TICKED, [[first], [first, second]])
+    assert (ticked, focused) == (["Compare k7f2"], "Compare k7f2")
+    assert address.endswith("/compare/?a=1")
 
 
 def test_one_that_failed_shows_its_reason_and_a_lone_agent_offers_none(page: Page) -> None:
