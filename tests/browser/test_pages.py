@@ -511,7 +511,8 @@ def test_tournaments_and_agents_are_ticked_on_several_pages_and_compared(
     page.get_by_role("button", name="Apply").click()
     expect(page.get_by_text("when the first agent was scored at 1 or above", exact=False)).to_be_visible()
     plot, name = page.locator("[data-kind=curves]").bounding_box(), page.get_by_text("target 1").bounding_box()
-    assert plot and name
+    assert plot
+    assert name
     assert plot["x"] < name["x"] < plot["x"] + plot["width"] / 3, "where curves are still far from the target"
     page.get_by_role("link", name="Remove another").click()
     expect(page.get_by_role("link", name="another", exact=True)).to_be_hidden()

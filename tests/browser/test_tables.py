@@ -54,6 +54,28 @@ TICKED = """async ([before, after]) => {
   return [ticked, document.activeElement.getAttribute("aria-label"), document.querySelector(".chosen-bar a").href];
 }"""
 
+FOLDS = """async ([agents, clicked]) => {
+  const { Lineage } = await import("/static/js/lineage.js");
+  const root = document.createElement("div");
+  root.style.cssText = "width: 900px; height: 400px";
+  document.body.append(root);
+  const tree = new Lineage(root, () => {});
+  const painted = async () => {
+    do await new Promise(requestAnimationFrame); while (tree.stale !== false);
+  };
+  tree.shows = "lines";
+  tree.setData(agents, "best", 60);
+  await painted();
+  const shown = [tree.shown[0]];
+  for (const id of clicked) {
+    const box = tree.mores.get(tree.nodes.get(id));
+    tree.near((box.left + box.right) / 2, (box.top + box.bottom) / 2, 1).act();
+    await painted();
+    shown.push(tree.shown[0]);
+  }
+  return shown;
+}"""
+
 NUMBERS = """async (values) => {
   const { aligned, number } = await import("/static/js/format.js");
   return values.map((value) => [number(value), aligned(value)]);
@@ -73,9 +95,14 @@ LINE = """async (ancestry) => {
   document.body.append(list);
   const names = () => [...list.querySelectorAll("strong")].map((one) => one.textContent);
   lineShow(list, sentence, ancestry);
-  const folded = [names(), list.querySelector("button")?.textContent];
-  list.querySelector("button")?.click();
-  return [...folded, names(), document.activeElement.textContent];
+  const told = () => [names(), list.querySelector("button").textContent];
+  const all = [told()];
+  for (let clicks = 0; clicks < 2; clicks += 1) {
+    list.querySelector("button").click();
+    lineShow(list, sentence, ancestry);
+    all.push([...told(), document.activeElement.textContent]);
+  }
+  return all;
 }"""
 
 ENSEMBLES = """async ([items, making]) => {
@@ -163,13 +190,28 @@ def test_equal_returns_are_one_column_with_their_number(page: Page) -> None:
     assert page.evaluate(RETURNS, [500] * 15 + [20]) == [16, 2, None]
 
 
-def test_the_middle_of_a_long_line_opens_and_has_the_focus(page: Page) -> None:
+def test_the_middle_of_a_long_line_opens_and_folds_again_by_a_button_that_keeps_the_focus(page: Page) -> None:
     page.goto("/")
     names = [f"a{number:02}" for number in range(12)]
     line = [{"id": name, "name": name, "strategy": "exploit", "score": 1.0, "changes": {}} for name in names]
-    folded, button, opened, focused = page.evaluate(LINE, line)
-    assert (folded, button, opened) == ([*names[:4], *names[-4:]], "4 more", names)
-    assert focused.startswith("a04")
+    ends = [*names[:4], *names[-4:]]
+    assert page.evaluate(LINE, line) == [[ends, "4 more"], [names, "fewer", "fewer"], [ends, "4 more", "4 more"]]
+
+
+def test_what_was_opened_in_the_lineage_tree_folds_again_with_all_below_it(page: Page) -> None:
+    page.goto("/")
+    names = ("parents", "inherits_from", "rank", "score")
+    rows = {
+        "first": ([], None, None, 1.0),
+        "best": (["first"], "first", 1, 9.0),
+        **{name: (["first"], "first", None, 2.0) for name in ("left", "right")},
+        **{name: (["left"], "left", None, 3.0) for name in ("one", "other")},
+    }
+    common = {"status": "FINISHED", "began": 0, "ended": 9, "env_steps": 1, "strategy": "", "algorithm": "", "color": 1}
+    agents = [
+        {**common, "id": agent, "name": agent, **dict(zip(names, row, strict=True))} for agent, row in rows.items()
+    ]
+    assert page.evaluate(FOLDS, [agents, ["first", "left", "first", "first"]]) == [2, 4, 6, 2, 4]
 
 
 def test_how_long_ago_reads_as_the_server_wrote_it(page: Page) -> None:

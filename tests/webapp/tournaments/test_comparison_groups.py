@@ -244,6 +244,17 @@ def test_the_page_has_every_chart_as_a_table_and_as_csv(api: Client, browser: Cl
     assert "First mean" in page
 
 
+@pytest.mark.parametrize("target", ["abc", "nan", "1e999"])
+def test_a_target_that_is_no_number_is_refused_by_name_and_the_rest_is_compared(browser: Client, target: str) -> None:
+    tournament, _ = played("race", 100.0, 120.0, stop={"pods": 9, "score": 110})
+    answer = browser.get(f"/compare/?t={tournament.pk}&target={target}")
+    page = html.unescape(answer.content.decode())
+    assert answer.status_code == 422
+    assert f"Target score: '{target}' is not a number" in page
+    assert "When the first agent was scored at 110 or above" in page
+    assert browser.get(f"/compare/?t={tournament.pk}&target=%E2%88%921,200.5").status_code == 200
+
+
 def test_lineage_hyperparameters_and_slots_are_tables_too(api: Client) -> None:
     tournament, claims = played(
         "race", 100.0, 120.0, algorithms=[{"name": "ppo", "search_space": {"gamma": {"choice": [0.9, 0.99]}}}]

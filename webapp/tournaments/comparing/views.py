@@ -47,12 +47,13 @@ def compare(request: HttpRequest) -> HttpResponse:
         problem, status = f"This cannot be compared: {error.errors[0][1]}.", 422
     except (Tournament.DoesNotExist, Agent.DoesNotExist) as error:
         problem, status = f"{error} It may have been deleted since.", 404
-    target = _target(query)
+    target, target_problem = _target(query)
     compared = comparison.compare(groups, axis=axis, target=target)
     shown = {group["key"]: {**group, "without": _without(query, group)} for group in compared["groups"]}
     context = {
         "section": "compare",
         "problem": problem,
+        "target_problem": target_problem,
         "axis": axis,
         "of": of,
         "grouping": grouping,
@@ -69,7 +70,7 @@ def compare(request: HttpRequest) -> HttpResponse:
         "csv": _csv_query(query, x=axis, of=of, group=grouping, target=target),
         **_offered(query, visible),
     }
-    return render(request, "compare/detail.html", context, status=status)
+    return render(request, "compare/detail.html", context, status=422 if target_problem and status == 200 else status)
 
 
 _CHOICES = (
@@ -93,11 +94,18 @@ def _ids(query: QueryDict, name: str, kind: str) -> list[int]:
     return [int(text) for text in texts]
 
 
-def _target(query: QueryDict) -> float | None:
+def _target(query: QueryDict) -> tuple[float | None, str]:
+    """The target that is asked for, if any; and what is wrong with it."""
+    text = query.get("target", "").strip()
+    if not text:
+        return None, ""
     try:
-        return finite(float(query.get("target", "").replace(",", "").replace("\N{MINUS SIGN}", "-")))
+        target = finite(float(text.replace(",", "").replace("\N{MINUS SIGN}", "-")))
     except ValueError:
-        return None
+        target = None
+    if target is not None:
+        return target, ""
+    return None, f"Target score: {text[:40]!r} is not a number, as 475 or -1,200.5 is. Compared without it."
 
 
 def _csv_query(query: QueryDict, **choices: Any) -> str:
