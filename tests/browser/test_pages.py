@@ -468,6 +468,31 @@ def test_an_ensemble_is_asked_for_appears_by_itself_plays_and_can_be_removed(
     expect(board.get_by_role("link", name="ens-1")).to_have_count(0)
 
 
+def test_a_comparison_follows_what_runs_and_keeps_what_is_looked_at(page: Page, stack: Stack, finished: str) -> None:
+    spec = {"env_id": "CartPole-v1", "round": {"env_steps": 2000}, "pool": {"size": 1}, "stop": {"hours": 1}}
+    running = stack.tournament_start(**spec, name="one that runs", leaderboard={"eval_episodes": 2})
+    wait_for(lambda: stack.api("GET", f"/tournaments/{running}/leaderboard")["items"], 60, "an agent on the board")
+    page.goto(f"/compare/?t={finished}&t={running}", wait_until="commit")
+    read = page.get_by_text("Read at").get_by_role("time")
+    expect(read).to_have_text(re.compile(r"^\d\d:\d\d:\d\d$"), timeout=2 * WAIT_MS)
+    until(page, "document.querySelectorAll('[data-plot].js-plotly-plot').length === 2")
+    page.get_by_role("button", name="Best so far").click()
+    page.get_by_text("As a table").first.click()
+    plot = "document.querySelector('[data-kind=curves]')"
+    page.evaluate(f"Plotly.relayout({plot}, {{ 'xaxis.range': [100, 900] }})")
+    page.get_by_label("Target score").fill("47")
+    first = read.text_content()
+    expect(read).not_to_have_text(str(first), timeout=2 * WAIT_MS)
+    stack.api("POST", f"/tournaments/{running}/stop")
+    expect(page.get_by_text("Read at")).to_have_count(0, timeout=2 * WAIT_MS)
+    expect(page.get_by_text("still running")).to_have_count(0)
+    assert page.evaluate(f"{plot}.layout.xaxis.range") == [100, 900]
+    seen = page.evaluate(f"{plot}.data.filter((line) => line.visible !== false)")
+    assert [line["meta"]["role"] for line in seen] == ["best", "best"]
+    expect(page.get_by_role("table", name="Learning curves of CartPole-v1")).to_be_visible()
+    expect(page.get_by_label("Target score")).to_have_value("47")
+
+
 def test_tournaments_and_agents_are_ticked_on_several_pages_and_compared(
     page: Page, stack: Stack, finished: str
 ) -> None:

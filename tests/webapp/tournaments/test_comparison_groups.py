@@ -17,6 +17,7 @@ from tests.webapp.tournaments import test_ensembles as ensemble_making
 from tests.webapp.tournaments.test_api import refused
 from tests.webapp.tournaments.test_comparison import compared, played
 from webapp.accounts.models import Role
+from webapp.tournaments import services
 from webapp.tournaments.comparing import groups, views
 from webapp.tournaments.models import Agent, Event, Tournament
 from webapp.tournaments.orchestrator import Claim
@@ -253,6 +254,20 @@ def test_a_target_that_is_no_number_is_refused_by_name_and_the_rest_is_compared(
     assert f"Target score: '{target}' is not a number" in page
     assert "When the first agent was scored at 110 or above" in page
     assert browser.get(f"/compare/?t={tournament.pk}&target=%E2%88%921,200.5").status_code == 200
+
+
+def test_a_comparison_is_followed_while_any_of_it_runs_and_says_what_was_deleted(browser: Client) -> None:
+    (ended, _), running = played("over", 100.0), making.tournament(name="race")
+    assert "data-source" not in page_of(browser, f"t={ended.pk}")
+    page = page_of(browser, f"t={ended.pk}&t={running.pk}&of=champion")
+    source = re.search(r'data-source="\?([^"]*)"', page)
+    assert source
+    followed = page_of(browser, html.unescape(source[1]))
+    assert "only=comparison" not in re.sub(r'data-source="[^"]*"', "", followed), "links lead to the whole page"
+    services.tournament_delete(tournament_id=running.pk)
+    gone = page_of(browser, html.unescape(source[1]))
+    assert f"There is no tournament {running.pk}." in gone
+    assert "data-source" not in gone
 
 
 def test_lineage_hyperparameters_and_slots_are_tables_too(api: Client) -> None:
