@@ -3,8 +3,10 @@
 import os
 import re
 import signal
+from typing import Literal
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from podracer_core import load_agent
@@ -289,6 +291,18 @@ def test_the_chosen_theme_stays(page: Page) -> None:
     assert dark != light
     page.goto("/tournaments/new/")
     assert page.evaluate(background) == dark
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_page_of_the_api_has_the_sites_theme_and_can_be_read(page: Page, theme: Literal["light", "dark"]) -> None:
+    page.emulate_media(color_scheme=theme)
+    page.goto("/api/docs", wait_until="commit")
+    page.locator(".opblock-post .opblock-summary-control").first.click(timeout=2 * WAIT_MS)
+    expect(page.locator(".body-param__example").first).to_be_visible()
+    ground = {"light": "rgb(246, 245, 242)", "dark": "rgb(17, 18, 20)"}
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == ground[theme]
+    contrast = {"runOnly": {"type": "rule", "values": ["color-contrast"]}, "resultTypes": ["violations"]}
+    assert Axe().run(page, options=contrast).response["violations"] == []
 
 
 def test_the_list_shows_a_new_tournament_without_a_reload(page: Page, stack: Stack) -> None:
