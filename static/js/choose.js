@@ -1,4 +1,5 @@
-// Ticks tournaments in the list, and agents on a leaderboard or their own page, and takes them to the page that compares them.
+// Ticks tournaments in the list, and agents on a leaderboard, among pods or on their own page, and takes them to the page
+// that compares them.
 // What is ticked is kept while the tab lives, so that it can be gathered from several pages.
 import { $, $$, h } from "./dom.js";
 
@@ -34,7 +35,8 @@ function show() {
   go.href = address();
   for (const box of $$("input[data-choose]")) {
     box.checked = chosen.has(box.dataset.choose);
-    box.disabled = !box.checked && chosen.size >= MOST;
+    const full = !box.checked && chosen.size >= MOST;
+    if (box.disabled !== full) box.disabled = full; // what is set is heard below, whether or not it changes
   }
 }
 
@@ -58,6 +60,14 @@ function boxes() {
   }
 }
 
+// Rows of pods come with their boxes, and become other agents' in place: what is ticked and the focus go on with the agent.
+function follow() {
+  show();
+  const { activeElement: active } = document;
+  if (!lost || !active.dataset.choose || active.dataset.choose === lost) return;
+  $(`input[data-choose="${CSS.escape(lost)}"]`, active.closest("tbody") ?? document)?.focus({ preventScroll: true });
+}
+
 document.addEventListener("pointerdown", () => (lost = null));
 document.addEventListener("focusin", ({ target }) => (lost = target.dataset?.choose ?? null));
 document.addEventListener("change", ({ target }) => {
@@ -77,4 +87,7 @@ go.addEventListener("click", () => sessionStorage.removeItem(KEPT));
 new ResizeObserver(() => document.body.style.setProperty("--chosen-bar", `${bar.offsetHeight}px`)).observe(bar);
 
 for (const root of $$("[data-board], #cards")) new MutationObserver(boxes).observe(root, { childList: true, subtree: root.id === "cards" });
+for (const root of $$("[data-pod-rows]")) {
+  new MutationObserver(follow).observe(root, { childList: true, subtree: true, attributeFilter: ["data-choose", "disabled"] });
+}
 boxes();

@@ -1,9 +1,22 @@
-// The figures of a comparison, and the search among what can be chosen.
+// The figures of a comparison, kept up to date while any of it runs, and the search among what can be chosen.
+import { keepAsking, partOf } from "./connection.js";
 import { $, $$, json } from "./dom.js";
 import { CONFIG, coloured, fitted } from "./figure.js";
+import { childrenLike } from "./morph.js";
+import { showTimes } from "./times.js";
 
 const PAUSE_MS = 200;
-const figures = json("figures");
+const EVERY_MS = 5_000;
+// Of many large tournaments an answer takes its time.
+const OVERDUE_MS = 30_000;
+
+const root = $("#compared");
+let figures = json("figures");
+
+// Which lines of a figure are seen.
+function roleShow(plot, role) {
+  for (const trace of figures[plot.dataset.plot].curves.data) trace.visible = (trace.meta.role === "best") === (role === "best");
+}
 
 function draw(element) {
   const { data, layout } = figures[element.dataset.plot][element.dataset.kind];
@@ -12,18 +25,27 @@ function draw(element) {
 
 const drawAll = () => Promise.all($$("[data-plot]").map(draw));
 
-for (const group of $$("[data-seg=role]")) {
-  group.addEventListener("click", (event) => {
-    const chosen = event.target.closest("button");
-    if (!chosen) return;
-    for (const button of $$("button", group)) button.setAttribute("aria-pressed", String(button === chosen));
-    const plot = $("[data-plot]", group.closest("section"));
-    for (const trace of figures[plot.dataset.plot].curves.data) {
-      trace.visible = (trace.meta.role === "best") === (chosen.value === "best");
-    }
-    draw(plot);
-  });
+root.addEventListener("click", ({ target }) => {
+  const chosen = target.closest("[data-seg=role] button");
+  if (!chosen) return;
+  for (const button of chosen.parentElement.children) button.setAttribute("aria-pressed", String(button === chosen));
+  const plot = $("[data-plot]", chosen.closest("section"));
+  roleShow(plot, chosen.value);
+  draw(plot);
+});
+
+// Plots keep their zoom and all else its place; the choice of lines holds for the new ones.
+async function follow(html, end) {
+  const next = $("#compared", new DOMParser().parseFromString(html, "text/html"));
+  childrenLike(root, next);
+  figures = json("figures");
+  for (const chosen of $$("[data-seg=role] [aria-pressed=true]", root)) roleShow($("[data-plot]", chosen.closest("section")), chosen.value);
+  showTimes();
+  if (!next.dataset.source) end();
+  await drawAll();
 }
+
+if (root.dataset.source) keepAsking((signal) => partOf(root.dataset.source, signal), follow, EVERY_MS, OVERDUE_MS);
 
 // What was ticked stays, whatever is looked for then; of two answers the one to the later question counts.
 const search = $("[data-filter]");

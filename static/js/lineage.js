@@ -112,12 +112,15 @@ export class Lineage extends CanvasChart {
     return this.shows !== "all" && this.rowHeight >= 9;
   }
 
+  // Shows those that a node hides, or hides again those that it was opened for, with all that was opened below it.
   opener(node, x, y) {
+    const open = this.opened.has(node.id);
     return { id: `+${node.id}`, agent: node.id, x: x + 20, y, act: () => {
-      this.opened.add(node.id);
+      if (open) for (const id of this.opened) if (lineOf(this.nodes.get(id)).includes(node)) this.opened.delete(id);
+      if (!open) this.opened.add(node.id);
       this.layout();
       this.onChange?.();
-    }, tip: () => [h("span", {}, `Show ${children(node.hidden)} more of ${node.name}`)] };
+    }, tip: () => [h("span", {}, open ? `Show fewer children of ${node.name}` : `Show ${children(node.hidden)} more of ${node.name}`)] };
   }
 
   start() {
@@ -307,26 +310,29 @@ export class Lineage extends CanvasChart {
       context.font = this.font(first ? 12 : 11, first || node.rank !== null ? 600 : 400);
       context.fillStyle = first ? tones.ink : tones.muted;
       const text = first ? `${node.name} · ${number(node.score)}` : node.name;
-      boxes.push(this.label(context, tones, text, ...(node.shown.length ? [x, y - 11] : [x + 11, y])));
+      boxes.push({ node, ...this.label(context, tones, text, ...(node.shown.length ? [x, y - 11] : [x + 11, y])) });
     }
     this.paintMores(context, tones, places, boxes);
     context.textBaseline = "alphabetic";
   }
 
-  // The greatest first; what would lie over another label waits for a zoom.
+  // The greatest first, beside the name that a leaf has; what would lie over another label waits for a zoom.
   paintMores(context, tones, places, boxes) {
     this.mores.clear();
     if (!this.opens) return;
     context.font = this.font(10);
     context.fillStyle = tones.muted;
-    for (const node of this.list.filter((one) => one.hidden).sort((a, b) => b.hidden - a.hidden)) {
+    const folds = this.list.filter((one) => one.hidden || this.opened.has(one.id));
+    for (const node of folds.sort((a, b) => b.hidden - a.hidden)) {
       const [x, y] = places.get(node);
-      const text = `+${node.hidden}`;
-      const box = boxOf(x + 8, y + 10, context.measureText(text).width);
+      const text = this.opened.has(node.id) ? "\u2212" : `+${node.hidden}`;
+      const name = node.shown.length ? null : boxes.find((box) => box.node === node);
+      const [left, middle] = name ? [name.right + 5, y] : [x + 8, y + 10];
+      const box = boxOf(left, middle, context.measureText(text).width);
       if (boxes.some((other) => overlap(box, other))) continue;
       boxes.push(box);
       this.mores.set(node, box);
-      this.label(context, tones, text, x + 8, y + 10);
+      this.label(context, tones, text, left, middle);
     }
   }
 

@@ -1,7 +1,10 @@
 // Make one tree like another in place, so that what did not change keeps its focus, and bars glide to their new length.
 
+// What somebody opened stays open.
+const stays = (element, name) => name === "open" && element.nodeName === "DETAILS";
+
 function attributesLike(old, next) {
-  for (const { name } of [...old.attributes]) if (!next.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name } of [...old.attributes]) if (!next.hasAttribute(name) && !stays(old, name)) old.removeAttribute(name);
   for (const { name, value } of next.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
 }
 
@@ -28,9 +31,10 @@ export function childrenLike(old, next) {
   }
 }
 
-// What writes its own text, as times in the reader's zone do, carries data-relative: only its attributes follow.
+// What writes its own text, as times in the reader's zone do, carries data-relative: only its attributes follow. What a
+// script draws or a person has set carries data-kept, and follows nothing.
 function morph(old, next) {
-  if (old.isEqualNode(next)) return;
+  if (old.isEqualNode(next) || "kept" in (old.dataset ?? {})) return;
   if (old.nodeType !== Node.ELEMENT_NODE) {
     old.data = next.data;
     return;

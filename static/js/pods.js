@@ -13,7 +13,8 @@ function where(pod, paused) {
 
 function steps(pod) {
   const goal = pod.round_env_steps;
-  const text = goal ? `${count(pod.env_steps)} of ${count(goal)}` : count(pod.env_steps);
+  // The last rollout ends beyond the round as a rule.
+  const text = pod.env_steps < goal ? `${count(pod.env_steps)} of ${count(goal)}` : count(pod.env_steps);
   const share = goal ? Math.min(1, pod.env_steps / goal) : pod.status === "FINISHED" ? 1 : 0;
   return [h("div", { class: "bar", "aria-hidden": "true" }, h("i", { style: `width: ${(share * 100).toFixed(1)}%` })),
     h("span", { class: "sub" }, text)];
@@ -25,9 +26,15 @@ function retried({ losses }) {
   return losses === 1 ? " · retried once" : ` · retried ${losses} times`;
 }
 
-function row(pod, color, paused) {
+// Ticked by choose.js; of whoever may not compare there is none.
+function box({ agent, agent_name: name }, tournament) {
+  return h("input", { type: "checkbox", class: "choose-box", "data-choose": `a${agent}`,
+    "data-label": `${name} of ${tournament}`, "aria-label": `Compare ${name}` });
+}
+
+function row(pod, color, paused, chosen) {
   return h("tr", { class: pod.status, "data-agents": pod.agent },
-    h("td", {}, h("span", { class: `chip ${color === undefined ? "" : `c${color % 12}`}`, "aria-hidden": "true" }),
+    h("td", {}, chosen, h("span", { class: `chip ${color === undefined ? "" : `c${color % 12}`}`, "aria-hidden": "true" }),
       h("a", { href: address(`/agents/${pod.agent}/`) }, pod.agent_name), h("div", { class: "sub" }, `${pod.strategy}${retried(pod)}`)),
     h("td", {}, h("span", { class: `state ${pod.status}` }, h("b", {}, pod.status))),
     h("td", {}, steps(pod), pod.reason && h("div", { class: pod.status === "FAILED" ? "why" : "sub" }, pod.reason)),
@@ -53,8 +60,10 @@ export class Pods {
     this.store = store;
     const colors = new Map(store.leaderboard.map((item) => [item.agent, item.color]));
     const pods = [...store.pods.values()].sort((a, b) => ORDER[a.status] - ORDER[b.status] || Number(b.id) - Number(a.id));
-    const paused = store.tournament.status === "PAUSED";
-    renew(this.body, (this.all ? pods : pods.slice(0, SHOWN)).map((pod) => row(pod, colors.get(pod.agent), paused)));
+    const { status, name } = store.tournament;
+    const choosable = "choosable" in this.body.dataset;
+    renew(this.body, (this.all ? pods : pods.slice(0, SHOWN)).map((pod) =>
+      row(pod, colors.get(pod.agent), status === "PAUSED", choosable && box(pod, name))));
     this.empty.hidden = pods.length > 0;
     this.button.hidden = pods.length <= SHOWN;
     this.button.textContent = this.all ? "Show fewer" : `Show all ${plural(pods.length, "pod")}`;

@@ -35,22 +35,25 @@ function member(item) {
     h("span", { class: "sub" }, `${item.strategy} · ${number(item.score)}`), changed && h("span", { class: "changes" }, changed)));
 }
 
-// Of a long line the middle waits until it is asked for; its first member has the focus then.
+// Of a long line the middle waits until it is asked for, and can be put away again, by a button that keeps the focus.
 export function lineShow(list, sentence, ancestry) {
   setText(sentence, lineSentence(ancestry));
   const middle = ancestry.slice(LINE_ENDS, -LINE_ENDS);
-  if (middle.length < 2 || list.dataset.open === ancestry[0].id) {
+  if (middle.length < 2) {
     refill(list, ancestry.map(member));
     return;
   }
-  const more = h("button", { type: "button", class: "ancestor" }, `${middle.length} more`);
-  more.addEventListener("click", () => {
-    list.dataset.open = ancestry[0].id;
-    const items = middle.map(member);
-    more.parentElement.replaceWith(...items);
-    $("a", items[0]).focus({ preventScroll: true });
+  const open = list.dataset.open === ancestry[0].id;
+  const focused = list.contains(document.activeElement) && document.activeElement.matches("button");
+  const fold = h("button", { type: "button", class: "ancestor", "aria-expanded": String(open) }, open ? "fewer" : `${middle.length} more`);
+  fold.addEventListener("click", () => {
+    list.dataset.open = open ? "" : ancestry[0].id;
+    lineShow(list, sentence, ancestry);
+    $("button", list).focus({ preventScroll: true });
   });
-  refill(list, [...ancestry.slice(0, LINE_ENDS).map(member), h("li", {}, more), ...ancestry.slice(-LINE_ENDS).map(member)]);
+  const shown = open ? middle.map(member) : [];
+  refill(list, [...ancestry.slice(0, LINE_ENDS).map(member), h("li", {}, fold), ...shown, ...ancestry.slice(-LINE_ENDS).map(member)]);
+  if (focused) fold.focus({ preventScroll: true });
 }
 
 // The agent's name in a sentence is a link to it.

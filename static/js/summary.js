@@ -24,15 +24,18 @@ function targetShare({ target_score: target, best_score: best, sparkline: histor
   return target > 0 && first >= 0 ? best / target : (best - first) / (target - first);
 }
 
-// Its last step is not a pod's end: it is evaluated then.
+// Its last step is not a pod's end: it is evaluated then. A rollout may also end beyond its round.
 const NEARLY = 0.999;
 
-// What its pods in training have of their rounds, in pods, as _under_way of webapp/tournaments/selectors.py tells it.
+// What its pods in training have of their rounds, in pods, as _OF_ROUND of webapp/tournaments/selectors.py tells it.
 function underWay(t, pods) {
   const rounds = pods.filter(({ status }) => status === "RUNNING" || status === "QUEUED").map((pod) =>
-    pod.round_env_steps ? Math.min(NEARLY, pod.env_steps / pod.round_env_steps) : (pod.seconds ?? 0) / (t.spec.round.seconds || Infinity));
-  return rounds.reduce((sum, share) => sum + share, 0);
+    pod.round_env_steps ? pod.env_steps / pod.round_env_steps : (pod.seconds ?? 0) / (t.spec.round.seconds || Infinity));
+  return rounds.reduce((sum, share) => sum + Math.min(NEARLY, share), 0);
 }
+
+// Of a budget never more than all is said to be used: those that still train then keep their rounds.
+const used = (written, done, budget) => `${written(Math.min(done, budget))} of ${written(budget)}`;
 
 // The rule that is furthest along, with its share from 0 to 1; of equals the target.
 export function goal(t, pods = []) {
@@ -40,9 +43,9 @@ export function goal(t, pods = []) {
   const hours = t.seconds / 3600;
   const rules = [
     t.target_score !== null && [`Towards the target of ${number(t.target_score)}`, targetShare(t)],
-    stop.pods && [`Pods ${count(t.pods.FINISHED)} of ${count(stop.pods)}`, (t.pods.FINISHED + underWay(t, pods)) / stop.pods],
-    stop.env_steps && [`Env steps ${count(t.env_steps)} of ${count(stop.env_steps)}`, t.env_steps / stop.env_steps],
-    stop.hours && [`Time ${duration(t.seconds)} of ${duration(stop.hours * 3600)}`, hours / stop.hours],
+    stop.pods && [`Pods ${used(count, t.pods.FINISHED, stop.pods)}`, (t.pods.FINISHED + underWay(t, pods)) / stop.pods],
+    stop.env_steps && [`Env steps ${used(count, t.env_steps, stop.env_steps)}`, t.env_steps / stop.env_steps],
+    stop.hours && [`Time ${used(duration, t.seconds, stop.hours * 3600)}`, hours / stop.hours],
   ].filter(Boolean).map(([title, share]) => ({ title, share: Math.min(1, Math.max(0, share || 0)) }));
   return rules.sort((a, b) => b.share - a.share)[0] ?? { title: "Progress", share: t.progress };
 }

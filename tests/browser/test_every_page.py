@@ -57,7 +57,8 @@ VISITS = [(name, visit) for name, visits in PAGES.items() for visit in visits]
 NOWHERE = Visit("owner", "/nowhere", status=404)
 # An agent that comes onto the board moves what is below it.
 LIVE = [
-    Visit("owner", path, most_shift=0.1) for path in ("/tournaments/{many}/", "/", "/agents/{trainee}/", "/workers/")
+    Visit("owner", path, most_shift=0.1)
+    for path in ("/tournaments/{many}/", "/", "/agents/{trainee}/", "/workers/", "/compare/?t={many}&t={one}")
 ]
 
 FOR_PROGRAMS = {"healthz", "readyz", "metrics"}

@@ -3,8 +3,10 @@
 import os
 import re
 import signal
+from typing import Literal
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from podracer_core import load_agent
@@ -291,6 +293,18 @@ def test_the_chosen_theme_stays(page: Page) -> None:
     assert page.evaluate(background) == dark
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_page_of_the_api_has_the_sites_theme_and_can_be_read(page: Page, theme: Literal["light", "dark"]) -> None:
+    page.emulate_media(color_scheme=theme)
+    page.goto("/api/docs", wait_until="commit")
+    page.locator(".opblock-post .opblock-summary-control").first.click(timeout=2 * WAIT_MS)
+    expect(page.locator(".body-param__example").first).to_be_visible()
+    ground = {"light": "rgb(246, 245, 242)", "dark": "rgb(17, 18, 20)"}
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == ground[theme]
+    contrast = {"runOnly": {"type": "rule", "values": ["color-contrast"]}, "resultTypes": ["violations"]}
+    assert Axe().run(page, options=contrast).response["violations"] == []
+
+
 def test_the_list_shows_a_new_tournament_without_a_reload(page: Page, stack: Stack) -> None:
     page.goto("/")
     name = "appears by itself"
@@ -468,6 +482,31 @@ def test_an_ensemble_is_asked_for_appears_by_itself_plays_and_can_be_removed(
     expect(board.get_by_role("link", name="ens-1")).to_have_count(0)
 
 
+def test_a_comparison_follows_what_runs_and_keeps_what_is_looked_at(page: Page, stack: Stack, finished: str) -> None:
+    spec = {"env_id": "CartPole-v1", "round": {"env_steps": 2000}, "pool": {"size": 1}, "stop": {"hours": 1}}
+    running = stack.tournament_start(**spec, name="one that runs", leaderboard={"eval_episodes": 2})
+    wait_for(lambda: stack.api("GET", f"/tournaments/{running}/leaderboard")["items"], 60, "an agent on the board")
+    page.goto(f"/compare/?t={finished}&t={running}", wait_until="commit")
+    read = page.get_by_text("Read at").get_by_role("time")
+    expect(read).to_have_text(re.compile(r"^\d\d:\d\d:\d\d$"), timeout=2 * WAIT_MS)
+    until(page, "document.querySelectorAll('[data-plot].js-plotly-plot').length === 2")
+    page.get_by_role("button", name="Best so far").click()
+    page.get_by_text("As a table").first.click()
+    plot = "document.querySelector('[data-kind=curves]')"
+    page.evaluate(f"Plotly.relayout({plot}, {{ 'xaxis.range': [100, 900] }})")
+    page.get_by_label("Target score").fill("47")
+    first = read.text_content()
+    expect(read).not_to_have_text(str(first), timeout=2 * WAIT_MS)
+    stack.api("POST", f"/tournaments/{running}/stop")
+    expect(page.get_by_text("Read at")).to_have_count(0, timeout=2 * WAIT_MS)
+    expect(page.get_by_text("still running")).to_have_count(0)
+    assert page.evaluate(f"{plot}.layout.xaxis.range") == [100, 900]
+    seen = page.evaluate(f"{plot}.data.filter((line) => line.visible !== false)")
+    assert [line["meta"]["role"] for line in seen] == ["best", "best"]
+    expect(page.get_by_role("table", name="Learning curves of CartPole-v1")).to_be_visible()
+    expect(page.get_by_label("Target score")).to_have_value("47")
+
+
 def test_tournaments_and_agents_are_ticked_on_several_pages_and_compared(
     page: Page, stack: Stack, finished: str
 ) -> None:
@@ -486,6 +525,8 @@ def test_tournaments_and_agents_are_ticked_on_several_pages_and_compared(
     first.focus()
     page.keyboard.press("Space")
     expect(chosen.get_by_role("status")).to_contain_text("3 chosen")
+    label = str(first.get_attribute("aria-label"))
+    expect(page.get_by_role("table", name="Pods").get_by_role("checkbox", name=label)).to_be_checked()
     page.goto(f"/agents/{first.get_attribute('data-choose')[1:]}/")  # type: ignore[index]
     own = page.get_by_role("checkbox", name="Compare", exact=False)
     expect(own).to_be_checked()
@@ -508,6 +549,10 @@ def test_tournaments_and_agents_are_ticked_on_several_pages_and_compared(
     page.get_by_label("Target score").fill("1")
     page.get_by_role("button", name="Apply").click()
     expect(page.get_by_text("when the first agent was scored at 1 or above", exact=False)).to_be_visible()
+    plot, name = page.locator("[data-kind=curves]").bounding_box(), page.get_by_text("target 1").bounding_box()
+    assert plot
+    assert name
+    assert plot["x"] < name["x"] < plot["x"] + plot["width"] / 3, "where curves are still far from the target"
     page.get_by_role("link", name="Remove another").click()
     expect(page.get_by_role("link", name="another", exact=True)).to_be_hidden()
     assert f"t={other}" not in page.url

@@ -12,9 +12,9 @@ from webapp.tournaments.templatetags.podracer import ago
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
-GOAL = """async (tournament) => {
+GOAL = """async ([tournament, pods]) => {
   const { goal } = await import("/static/js/summary.js");
-  return goal(tournament);
+  return goal(tournament, pods);
 }"""
 
 PERCENT = """async (shares) => {
@@ -32,6 +32,48 @@ ROW = """async ([status, pod]) => {
   const [body, empty, button] = ["tbody", "p", "button"].map((tag) => document.createElement(tag));
   new Pods(body, empty, button).render({ tournament: { status }, leaderboard: [], pods: new Map([["7", pod]]) });
   return body.textContent;
+}"""
+
+TICKED = """async ([before, after]) => {
+  const { Pods } = await import("/static/js/pods.js");
+  const [table, body, empty, button] = ["table", "tbody", "p", "button"].map((tag) => document.createElement(tag));
+  Object.assign(body.dataset, { podRows: "", choosable: "" });
+  table.append(body);
+  document.body.append(table);
+  await import("/static/js/choose.js");
+  const pods = new Pods(body, empty, button);
+  const show = (shown) => {
+    pods.render({ tournament: { name: "race" }, leaderboard: [], pods: new Map(shown.map((pod) => [pod.id, pod])) });
+    return new Promise((done) => requestAnimationFrame(done));
+  };
+  await show(before);
+  body.querySelector("[data-choose=a1]").focus();
+  body.querySelector("[data-choose=a1]").click();
+  await show(after);
+  const ticked = [...body.querySelectorAll(":checked")].map((box) => box.getAttribute("aria-label"));
+  return [ticked, document.activeElement.getAttribute("aria-label"), document.querySelector(".chosen-bar a").href];
+}"""
+
+FOLDS = """async ([agents, clicked]) => {
+  const { Lineage } = await import("/static/js/lineage.js");
+  const root = document.createElement("div");
+  root.style.cssText = "width: 900px; height: 400px";
+  document.body.append(root);
+  const tree = new Lineage(root, () => {});
+  const painted = async () => {
+    do await new Promise(requestAnimationFrame); while (tree.stale !== false);
+  };
+  tree.shows = "lines";
+  tree.setData(agents, "best", 60);
+  await painted();
+  const shown = [tree.shown[0]];
+  for (const id of clicked) {
+    const box = tree.mores.get(tree.nodes.get(id));
+    tree.near((box.left + box.right) / 2, (box.top + box.bottom) / 2, 1).act();
+    await painted();
+    shown.push(tree.shown[0]);
+  }
+  return shown;
 }"""
 
 NUMBERS = """async (values) => {
@@ -53,9 +95,14 @@ LINE = """async (ancestry) => {
   document.body.append(list);
   const names = () => [...list.querySelectorAll("strong")].map((one) => one.textContent);
   lineShow(list, sentence, ancestry);
-  const folded = [names(), list.querySelector("button")?.textContent];
-  list.querySelector("button")?.click();
-  return [...folded, names(), document.activeElement.textContent];
+  const told = () => [names(), list.querySelector("button").textContent];
+  const all = [told()];
+  for (let clicks = 0; clicks < 2; clicks += 1) {
+    list.querySelector("button").click();
+    lineShow(list, sentence, ancestry);
+    all.push([...told(), document.activeElement.textContent]);
+  }
+  return all;
 }"""
 
 ENSEMBLES = """async ([items, making]) => {
@@ -70,7 +117,11 @@ ENSEMBLES = """async ([items, making]) => {
 
 def goal(page: Page, best: float | None, history: list[float], target: float | None = 475, **stop: float) -> Any:
     page.goto("/")
-    tournament = {
+    return page.evaluate(GOAL, [standing(best, history, target, **stop), []])
+
+
+def standing(best: float | None, history: list[float], target: float | None, **stop: float) -> dict[str, Any]:
+    return {
         "target_score": target,
         "best_score": best,
         "sparkline": history,
@@ -78,9 +129,8 @@ def goal(page: Page, best: float | None, history: list[float], target: float | N
         "pods": {"FINISHED": 2},
         "env_steps": 30_000,
         "seconds": 90,
-        "spec": {"stop": stop},
+        "spec": {"stop": stop, "round": {"seconds": 30}},
     }
-    return page.evaluate(GOAL, tournament)
 
 
 def test_the_progress_stands_under_the_rule_that_is_furthest_along(page: Page) -> None:
@@ -88,6 +138,25 @@ def test_the_progress_stands_under_the_rule_that_is_furthest_along(page: Page) -
     assert goal(page, 380, [95, 380], pods=50) == {"title": "Towards the target of 475", "share": 0.8}
     assert goal(page, None, [], None, env_steps=40_000)["title"] == "Env steps 30\xa0k of 40\xa0k"
     assert goal(page, None, [], None, hours=0.05) == {"title": "Time 1\xa0min 30\xa0s of 3\xa0min", "share": 0.5}
+
+
+def test_a_generation_that_has_trained_and_is_evaluated_is_not_all_nor_more_of_its_budget(page: Page) -> None:
+    pods = [pod(status="RUNNING", env_steps=9000, round_env_steps=None, seconds=31)] * 4
+    page.goto("/")
+    told = page.evaluate(GOAL, [standing(None, [], None, pods=6), pods])
+    assert told == {"title": "Pods 2 of 6", "share": pytest.approx((2 + 4 * 0.999) / 6)}
+
+
+def test_what_ends_beyond_its_budget_used_all_of_it(page: Page) -> None:
+    assert goal(page, None, [], None, env_steps=29_000) == {"title": "Env steps 29\xa0k of 29\xa0k", "share": 1}
+    assert goal(page, None, [], None, hours=0.02)["title"] == "Time 1\xa0min 12\xa0s of 1\xa0min 12\xa0s"
+
+
+def test_a_pod_tells_its_steps_of_the_round_until_that_is_over(page: Page) -> None:
+    assert "2.05\xa0k of 3\xa0k" in row(page, "RUNNING", env_steps=2048, round_env_steps=3000)
+    beyond = row(page, "RUNNING", env_steps=4096, round_env_steps=3000)
+    assert "4.1\xa0k" in beyond
+    assert "4.1\xa0k of" not in beyond
 
 
 @pytest.mark.parametrize(
@@ -121,13 +190,28 @@ def test_equal_returns_are_one_column_with_their_number(page: Page) -> None:
     assert page.evaluate(RETURNS, [500] * 15 + [20]) == [16, 2, None]
 
 
-def test_the_middle_of_a_long_line_opens_and_has_the_focus(page: Page) -> None:
+def test_the_middle_of_a_long_line_opens_and_folds_again_by_a_button_that_keeps_the_focus(page: Page) -> None:
     page.goto("/")
     names = [f"a{number:02}" for number in range(12)]
     line = [{"id": name, "name": name, "strategy": "exploit", "score": 1.0, "changes": {}} for name in names]
-    folded, button, opened, focused = page.evaluate(LINE, line)
-    assert (folded, button, opened) == ([*names[:4], *names[-4:]], "4 more", names)
-    assert focused.startswith("a04")
+    ends = [*names[:4], *names[-4:]]
+    assert page.evaluate(LINE, line) == [[ends, "4 more"], [names, "fewer", "fewer"], [ends, "4 more", "4 more"]]
+
+
+def test_what_was_opened_in_the_lineage_tree_folds_again_with_all_below_it(page: Page) -> None:
+    page.goto("/")
+    names = ("parents", "inherits_from", "rank", "score")
+    rows = {
+        "first": ([], None, None, 1.0),
+        "best": (["first"], "first", 1, 9.0),
+        **{name: (["first"], "first", None, 2.0) for name in ("left", "right")},
+        **{name: (["left"], "left", None, 3.0) for name in ("one", "other")},
+    }
+    common = {"status": "FINISHED", "began": 0, "ended": 9, "env_steps": 1, "strategy": "", "algorithm": "", "color": 1}
+    agents = [
+        {**common, "id": agent, "name": agent, **dict(zip(names, row, strict=True))} for agent, row in rows.items()
+    ]
+    assert page.evaluate(FOLDS, [agents, ["first", "left", "first", "first"]]) == [2, 4, 6, 2, 4]
 
 
 def test_how_long_ago_reads_as_the_server_wrote_it(page: Page) -> None:
@@ -158,6 +242,14 @@ def test_a_pod_says_how_often_it_was_retried_and_nothing_of_pauses(page: Page) -
 def test_a_queued_pod_of_a_paused_tournament_waits_for_nothing(page: Page) -> None:
     assert "waits for a CPU slot" in row(page, "RUNNING")
     assert row(page, "PAUSED").endswith("paused")
+
+
+def test_a_pods_box_stays_ticked_and_has_the_focus_when_other_pods_come_before_it(page: Page) -> None:
+    page.goto("/tokens/")
+    first, second = pod(agent_name="k7f2"), pod(id="8", agent="2", agent_name="m3w9", status="RUNNING")
+    ticked, focused, address = page.evaluate(TICKED, [[first], [first, second]])
+    assert (ticked, focused) == (["Compare k7f2"], "Compare k7f2")
+    assert address.endswith("/compare/?a=1")
 
 
 def test_one_that_failed_shows_its_reason_and_a_lone_agent_offers_none(page: Page) -> None:

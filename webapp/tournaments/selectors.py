@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, FloatField, Func, IntegerField, Q, QuerySet, Sum
+from django.db.models import Case, Count, F, FloatField, Func, IntegerField, Q, QuerySet, Sum, When
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast, Least
 
 from podracer_core.spec import StopSpec
@@ -98,8 +99,12 @@ def _tournaments(tournaments: QuerySet[Tournament]) -> list[Item]:
     return [_tournament(row, sums.get(row.id, {}), best.get(row.id), now) for row in rows]
 
 
-# Its last step is not a pod's end: it is evaluated then.
-_OF_ROUND = Least(0.999, Cast("env_steps", FloatField()) / Cast("env_steps_budget", FloatField()))
+# Its last step is not a pod's end: it is evaluated then. A rollout may also end beyond its round.
+_NEARLY = 0.999
+_OF_STEPS = Least(_NEARLY, Cast("env_steps", FloatField()) / Cast("env_steps_budget", FloatField()))
+_BUDGET_SECONDS = Cast(KeyTextTransform("seconds", KeyTransform("round", "tournament__spec")), FloatField())
+_OF_SECONDS = Least(_NEARLY, F("seconds") / _BUDGET_SECONDS)
+_OF_ROUND = Case(When(env_steps_budget__isnull=False, then=_OF_STEPS), default=_OF_SECONDS)
 
 
 def _active_totals(ids: list[int]) -> Iterable[Any]:
@@ -110,9 +115,8 @@ def _active_totals(ids: list[int]) -> Iterable[Any]:
         .annotate(
             **counts,
             total_env_steps=Sum("env_steps"),
-            rounds=Sum(_OF_ROUND, filter=Q(env_steps_budget__isnull=False)),
+            rounds=Sum(_OF_ROUND),
             trained_seconds=Sum("seconds"),
-            seconds_alone=Sum("seconds", filter=Q(env_steps_budget=None)),
             rate=Sum("env_steps_per_second", filter=Q(status=Pod.Status.RUNNING)),
         )
     )
@@ -129,7 +133,7 @@ def _tournament(row: Any, sums: Item, best: Any, now: datetime) -> Item:
     pods = _pod_counts(row, sums)
     env_steps, rate = row.env_steps_spent + (sums.get("total_env_steps") or 0), sums.get("rate") or 0.0
     standing = Standing(pods[Pod.Status.FINISHED], env_steps, seconds, 0, None)
-    under_way = _under_way(row, sums)
+    under_way = float(sums.get("rounds") or 0.0)
     return {
         "id": str(row.id),
         "name": row.name,
@@ -165,13 +169,6 @@ def _tournament(row: Any, sums: Item, best: Any, now: datetime) -> Item:
         "finished_at": iso(row.finished_at),
         "spec": row.spec,
     }
-
-
-def _under_way(row: Any, sums: Item) -> float:
-    """The shares that its pods in training have of their rounds, summed up. sums: of those that have not ended"""
-    rounds = sums.get("rounds") or 0.0
-    budget = row.spec["round"].get("seconds")
-    return float(rounds + ((sums.get("seconds_alone") or 0.0) / budget if budget else 0.0))
 
 
 def _stop(row: Any) -> StopSpec:

@@ -17,6 +17,7 @@ from tests.webapp.tournaments import test_ensembles as ensemble_making
 from tests.webapp.tournaments.test_api import refused
 from tests.webapp.tournaments.test_comparison import compared, played
 from webapp.accounts.models import Role
+from webapp.tournaments import services
 from webapp.tournaments.comparing import groups, views
 from webapp.tournaments.models import Agent, Event, Tournament
 from webapp.tournaments.orchestrator import Claim
@@ -242,6 +243,31 @@ def test_the_page_has_every_chart_as_a_table_and_as_csv(api: Client, browser: Cl
     assert table(api, links[-1])[0]["target"] == "115.0"
     assert "Half above" in page
     assert "First mean" in page
+
+
+@pytest.mark.parametrize("target", ["abc", "nan", "1e999"])
+def test_a_target_that_is_no_number_is_refused_by_name_and_the_rest_is_compared(browser: Client, target: str) -> None:
+    tournament, _ = played("race", 100.0, 120.0, stop={"pods": 9, "score": 110})
+    answer = browser.get(f"/compare/?t={tournament.pk}&target={target}")
+    page = html.unescape(answer.content.decode())
+    assert answer.status_code == 422
+    assert f"Target score: '{target}' is not a number" in page
+    assert "When the first agent was scored at 110 or above" in page
+    assert browser.get(f"/compare/?t={tournament.pk}&target=%E2%88%921,200.5").status_code == 200
+
+
+def test_a_comparison_is_followed_while_any_of_it_runs_and_says_what_was_deleted(browser: Client) -> None:
+    (ended, _), running = played("over", 100.0), making.tournament(name="race")
+    assert "data-source" not in page_of(browser, f"t={ended.pk}")
+    page = page_of(browser, f"t={ended.pk}&t={running.pk}&of=champion")
+    source = re.search(r'data-source="\?([^"]*)"', page)
+    assert source
+    followed = page_of(browser, html.unescape(source[1]))
+    assert "only=comparison" not in re.sub(r'data-source="[^"]*"', "", followed), "links lead to the whole page"
+    services.tournament_delete(tournament_id=running.pk)
+    gone = page_of(browser, html.unescape(source[1]))
+    assert f"There is no tournament {running.pk}." in gone
+    assert "data-source" not in gone
 
 
 def test_lineage_hyperparameters_and_slots_are_tables_too(api: Client) -> None:

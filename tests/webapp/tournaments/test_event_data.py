@@ -176,7 +176,7 @@ def end(tournament: Tournament, stop: bool) -> None:
 
 
 def compared(tournament: Tournament, pools: list[int]) -> list[Check]:
-    events = [selectors.event_item(row) for row in Event.objects.filter(tournament=tournament).order_by("pk")]
+    events = [selectors.event_item(row) for row in selectors.event_rows(tournament.pk).order_by("pk")]
     export = json.loads("".join(exporting.tournament_json(tournament.pk)))
     with connection.cursor() as cursor:
         database = elastic_database.read(cursor, tournament.pk)

@@ -117,6 +117,17 @@ def test_a_pod_whose_round_is_of_seconds_counts_with_those() -> None:
     assert selectors.tournament_get(tournament.pk)["progress"] == pytest.approx(10 / 40 / 2)
 
 
+def test_a_generation_that_has_trained_its_seconds_and_is_evaluated_is_not_all_nor_more_of_its_budget() -> None:
+    tournament = making.tournament(
+        pool={"size": 4}, generator={"mode": "generational"}, round={"seconds": 9}, stop={"pods": 4}
+    )
+    for _ in range(4):
+        making.progress(making.claim(), making.point(10_000))  # 10 seconds
+    read = selectors.tournament_get(tournament.pk)
+    assert read["progress"] == pytest.approx(0.999)
+    assert read["seconds_left"] > 0
+
+
 def test_progress_towards_a_target_is_the_best_scores_share_of_it() -> None:
     tournament = making.tournament(pool={"size": 1}, stop={"score": 400})
     assert selectors.tournament_get(tournament.pk)["progress"] is None

@@ -55,7 +55,7 @@ class PodracerAPI(NinjaAPI):
 api = PodracerAPI(
     title="Podracer",
     version="1",
-    description="Train deep-RL agents by tournament. [Back to the dashboard](/)",
+    description="Train deep-RL agents by tournament.",
     parser=StrictParser(),
     auth=[SignedIn()],
 )

@@ -28,11 +28,12 @@ def curves_figure(environment: Mapping[str, Any], groups: Sequence[Mapping[str, 
 
 
 def _target(target: float) -> Figure:
-    """A dashed line over the whole width with its label above it."""
-    line = {"color": "--accent", "width": 1.3, "dash": "dash"}
-    place = {"xref": "paper", "x": 1, "y": target, "xanchor": "right", "yanchor": "bottom", "showarrow": False}
+    """A dashed line over the whole width, and its name at the left, where curves are still far from it."""
+    line = {"color": "--accent", "width": 1.3, "dash": "7px,5px"}
+    place = {"xref": "paper", "x": 0, "y": target, "xanchor": "left", "yanchor": "bottom", "showarrow": False}
     label = {"text": f"target {target:,g}", "font": {"color": "--accent", "size": 11}}
-    shape = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": target, "y1": target, "line": line}
+    ends = {"xref": "paper", "x0": 0, "x1": 1, "y0": target, "y1": target}
+    shape = {"type": "line", "layer": "below", "line": line, **ends}
     return {"shapes": [shape], "annotations": [label | place]}
 
 

@@ -14,11 +14,11 @@ from django.views.decorators.http import require_safe
 from podracer_core.errors import SpecError
 from webapp.accounts.access import request_actor
 from webapp.tournaments import access, selectors
-from webapp.tournaments.clock import finite
+from webapp.tournaments.clock import database_now, finite, iso
 from webapp.tournaments.comparing import charts as comparison_charts
 from webapp.tournaments.comparing import comparison
 from webapp.tournaments.comparing.curves import Axis
-from webapp.tournaments.comparing.groups import MOST_GROUPS, Grouping, Of, groups_find, repeat_one_another
+from webapp.tournaments.comparing.groups import MOST_GROUPS, Group, Grouping, Of, groups_find, repeat_one_another
 from webapp.tournaments.models import Agent, Tournament
 
 OFFERED = 100
@@ -32,11 +32,15 @@ Item = dict[str, Any]
 
 @require_safe
 def compare(request: HttpRequest) -> HttpResponse:
-    """`?t=1&t=2&a=7` beside each other; with nothing chosen, how to choose. `?only=options`: what can be chosen."""
-    query, visible = request.GET, access.visible(request_actor(request))
-    if query.get("only") == "options":
+    """`?t=1&t=2&a=7` beside each other; with nothing chosen, how to choose. `?only=options`: what can be chosen.
+
+    `?only=comparison` is for the page itself, which follows what runs: nothing to choose from, and what is wrong is
+    shown like all else.
+    """
+    query, visible = request.GET.copy(), access.visible(request_actor(request))
+    only = query.pop("only", [""])[-1]
+    if only == "options":
         return render(request, "compare/_offered.html", _offered(query, visible))
-    axis: Axis = "seconds" if query.get("x") == "seconds" else "steps"
     of: Of = "champion" if query.get("of") == "champion" else "board"
     grouping: Grouping = "spec" if query.get("group") == "spec" else "none"
     problem, status, groups = "", 200, []
@@ -47,12 +51,26 @@ def compare(request: HttpRequest) -> HttpResponse:
         problem, status = f"This cannot be compared: {error.errors[0][1]}.", 422
     except (Tournament.DoesNotExist, Agent.DoesNotExist) as error:
         problem, status = f"{error} It may have been deleted since.", 404
-    target = _target(query)
+    context = {"problem": problem, **_compared(query, groups, of, grouping)}
+    if only == "comparison":
+        return render(request, "compare/detail.html", context)
+    if status == 200 and context["target_problem"]:
+        status = 422
+    return render(request, "compare/detail.html", context | _offered(query, visible), status=status)
+
+
+def _compared(query: QueryDict, groups: Sequence[Group], of: Of, grouping: Grouping) -> Item:
+    """`groups` beside each other, as the page shows them."""
+    axis: Axis = "seconds" if query.get("x") == "seconds" else "steps"
+    target, target_problem = _target(query)
     compared = comparison.compare(groups, axis=axis, target=target)
     shown = {group["key"]: {**group, "without": _without(query, group)} for group in compared["groups"]}
-    context = {
+    running = any(group["status"] == Tournament.Status.RUNNING for group in compared["groups"])
+    return {
         "section": "compare",
-        "problem": problem,
+        "target_problem": target_problem,
+        "following": _with(query, "only", "comparison") if running and not target_problem else "",
+        "read_at": iso(database_now()),
         "axis": axis,
         "of": of,
         "grouping": grouping,
@@ -67,9 +85,7 @@ def compare(request: HttpRequest) -> HttpResponse:
         "hyperparameters": _table(compared["hyperparameters"], shown),
         "links": {value: _with(query, name, value) for name, value in _CHOICES},
         "csv": _csv_query(query, x=axis, of=of, group=grouping, target=target),
-        **_offered(query, visible),
     }
-    return render(request, "compare/detail.html", context, status=status)
 
 
 _CHOICES = (
@@ -93,11 +109,18 @@ def _ids(query: QueryDict, name: str, kind: str) -> list[int]:
     return [int(text) for text in texts]
 
 
-def _target(query: QueryDict) -> float | None:
+def _target(query: QueryDict) -> tuple[float | None, str]:
+    """The target that is asked for, if any; and what is wrong with it."""
+    text = query.get("target", "").strip()
+    if not text:
+        return None, ""
     try:
-        return finite(float(query.get("target", "").replace(",", "").replace("\N{MINUS SIGN}", "-")))
+        target = finite(float(text.replace(",", "").replace("\N{MINUS SIGN}", "-")))
     except ValueError:
-        return None
+        target = None
+    if target is not None:
+        return target, ""
+    return None, f"Target score: {text[:40]!r} is not a number, as 475 or -1,200.5 is. Compared without it."
 
 
 def _csv_query(query: QueryDict, **choices: Any) -> str:
