@@ -144,14 +144,14 @@ def _without(query: QueryDict, group: Item) -> str:
 
 
 def _offered(query: QueryDict, visible: Q) -> Item:
-    """What there is to choose from: what is chosen, and of those with the words that are looked for the newest."""
+    """What there is to choose from: what is chosen, then of those with the words that are looked for the newest."""
     words = query.get("q", "")[:MOST_TYPED].split()
     found = [Q(name__icontains=word) | Q(env_id__icontains=word) for word in words]
     page = selectors.tournament_list(visible=reduce(and_, found, visible), limit=OFFERED)
-    chosen = {text for text in query.getlist("t") if text.isdecimal() and len(text) <= MOST_DIGITS}
-    apart = chosen - {item["id"] for item in page["items"]}
-    kept = selectors.tournament_list(visible=visible & Q(pk__in=map(int, apart)))["items"] if apart else []
-    offered = [{**item, "chosen": item["id"] in chosen} for item in kept + page["items"]]
+    ids = [int(text) for text in query.getlist("t") if text.isdecimal() and len(text) <= MOST_DIGITS]
+    chosen = selectors.tournament_list(visible=visible & Q(pk__in=ids))["items"] if ids else []
+    others = [item for item in page["items"] if int(item["id"]) not in ids]
+    offered = [{**item, "chosen": True} for item in chosen] + others
     return {"offered": offered, "count": page["count"], "newest": len(page["items"]), "words": " ".join(words)}
 
 
