@@ -129,9 +129,15 @@ class EnvGroup:
             raise self._crash(i, "while starting an episode", error) from error
 
     def _crash(self, i: int, when: str, error: Exception) -> EnvironmentCrashedError:
-        text = " ".join(str(error).split())[:300]
-        what = f"{type(error).__name__}: {text}" if text else type(error).__name__
-        return EnvironmentCrashedError(f"{self.entry.id} (environment {self.first + i}) crashed {when}: {what}")
+        return EnvironmentCrashedError(
+            f"{self.entry.id} (environment {self.first + i}) crashed {when}: {crash_text(error)}"
+        )
+
+
+def crash_text(error: Exception) -> str:
+    """What an environment raised, on one line."""
+    text = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 class GroupProcess:

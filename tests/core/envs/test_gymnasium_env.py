@@ -48,7 +48,7 @@ def make() -> Iterator[object]:
     """GymnasiumVectorEnv, closed when the test ends."""
     made: list[GymnasiumVectorEnv] = []
 
-    def build(name: str, num_envs: int, processes: int = 1) -> GymnasiumVectorEnv:
+    def build(name: str, num_envs: int, processes: int | None = 1) -> GymnasiumVectorEnv:
         env_id = f"podracer-tests/{name}-v0" if name in SAMPLES else name
         made.append(GymnasiumVectorEnv(env_id, num_envs, "cpu", processes))
         return made[-1]
@@ -111,6 +111,22 @@ def test_a_crash_at_the_start_of_an_episode_is_told(make) -> None:
     message = "crashed while starting an episode: RuntimeError: no level left"
     with pytest.raises(EnvironmentCrashedError, match=message):
         make("CrashingReset", 2).reset(0)
+
+
+@pytest.mark.parametrize("name", ["Crashing", "CrashingReset"])
+def test_what_crashes_while_its_steps_are_timed_is_told_where_it_crashes_in_training(
+    make, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    env = make(name, 4, processes=None)
+
+    def train() -> None:
+        env.reset(0)
+        for _ in range(3):
+            env.step(torch.full((4,), 2))
+
+    with pytest.raises(EnvironmentCrashedError, match=rf"{name}-v0 \(environment 0\) crashed"):
+        train()
 
 
 def test_a_process_that_dies_is_told(make) -> None:
