@@ -13,7 +13,7 @@ from podracer_core.agents.adam import Adam
 from podracer_core.agents.episodes import Episodes
 from podracer_core.agents.learner import check_finite
 from podracer_core.agents.on_policy import OnPolicy, normalise
-from podracer_core.agents.returns import gae
+from podracer_core.agents.returns import explained_variance, gae
 from podracer_core.agents.rmsprop import RMSprop
 from podracer_core.agents.rollout_buffer import RolloutBuffer
 from podracer_core.envs.vector_env import VectorEnv
@@ -101,7 +101,7 @@ class A2C(OnPolicy):
             "policy_loss": -(self.policy.log_prob(out, action) * advantage).mean(),
             "value_loss": 0.5 * (value - returns).square().mean(),
             "entropy": self.policy.entropy(out).mean(),
-            "explained_variance": 1 - (returns - value).var() / (returns.var() + 1e-8),
+            "explained_variance": explained_variance(value, returns),
         }
         numbers = dict(zip(values, torch.stack(list(values.values())).tolist(), strict=True))
         return numbers | {"learning_rate": self.optimizer.learning_rate}

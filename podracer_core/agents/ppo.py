@@ -18,7 +18,7 @@ from podracer_core.agents.episodes import Episodes
 from podracer_core.agents.learner import check_finite
 from podracer_core.agents.on_policy import OnPolicy, normalise
 from podracer_core.agents.policies import policy_loss
-from podracer_core.agents.returns import gae
+from podracer_core.agents.returns import explained_variance, gae
 from podracer_core.agents.rollout_buffer import RolloutBuffer
 from podracer_core.envs.vector_env import VectorEnv
 from podracer_core.hyperparameters import PPOHyperparameters
@@ -124,7 +124,7 @@ class PPO(OnPolicy):
             "entropy": self.policy.entropy(out).mean(),
             "approx_kl": approx_kl(log_ratio),
             "clip_fraction": ((log_ratio.exp() - 1).abs() > self.hp.clip_coef).float().mean(),
-            "explained_variance": 1 - (returns - value).var() / (returns.var() + 1e-8),
+            "explained_variance": explained_variance(value, returns),
         }
         numbers = dict(zip(values, torch.stack(list(values.values())).tolist(), strict=True))
         return numbers | {"learning_rate": self.optimizer.learning_rate}
