@@ -69,6 +69,9 @@ def play_episode(env: Any, agent: Agent, seed: int, each: Callable[[], None] = l
             episodic_return += float(reward)
         except Exception as error:  # as above
             raise _crash(agent, f"at step {length + 1} of an episode, on action {action}", error) from error
+        if not math.isfinite(episodic_return):
+            text = f"gave the reward {reward} at step {length + 1} of an episode, on action {action}."
+            raise EnvironmentCrashedError(f"{agent.env_id} {text}")
         each()
         length += 1
         ended = terminated or truncated or length >= most_steps

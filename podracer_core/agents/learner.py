@@ -121,7 +121,8 @@ def step_env(env: VectorEnv, actions: Tensor) -> Step:
 def check_finite(episodes: Episodes, weights: Tensor, global_step: int, learning_rate: float) -> None:
     """Raises DivergedError for a return or a weight that is NaN or infinite. Waits for the device."""
     if not np.isfinite(episodes.returns).all():
-        raise DivergedError(f"A return became {episodes.returns[~np.isfinite(episodes.returns)][0]}.")
+        odd = episodes.returns[~np.isfinite(episodes.returns)][0]
+        raise DivergedError(f"An episode's rewards added up to {odd}: the environment gave what is no finite number.")
     if not np.isfinite(float(weights.sum())):
         raise DivergedError(
             f"The networks' weights became NaN or infinite after {global_step:,} env steps "

@@ -29,7 +29,7 @@ class Faulty(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> Any:
         if self.fault == "step":
             raise RuntimeError("the\nfloor broke")
-        return np.zeros(2, np.float32), None, True, False, {}
+        return np.zeros(2, np.float32), {"nan": float("nan")}.get(self.fault), True, False, {}
 
 
 def agent_for(env_id: str) -> Agent:
@@ -46,6 +46,7 @@ def agent_for(env_id: str) -> Agent:
     [
         ("reset", "crashed while starting an episode: RuntimeError: no level left"),
         ("step", "crashed at step 1 of an episode, on action 0: RuntimeError: the floor broke"),
+        ("nan", r"gave the reward nan at step 1 of an episode, on action 0\."),
         ("reward", "crashed at step 1 of an episode, on action 0: TypeError: float"),
     ],
 )
