@@ -209,7 +209,8 @@ class Pod:
             if self._schedule.next_due(self._env_steps):
                 self._begin_segment()
             remaining = self._schedule.remaining(self._env_steps, self._remaining())
-            self.watch.add(self.learner.iterate(remaining).returns)
+            left = self._schedule.env_steps_left(self._env_steps, self._env_steps_left())
+            self.watch.add(self.learner.iterate(remaining, left).returns)
             self._env_steps = self._schedule.start + self.learner.global_step
             now = time.perf_counter()
             if now - reported_at >= PROGRESS_INTERVAL:
@@ -244,6 +245,10 @@ class Pod:
         by_steps = self._env_steps / plan.env_steps if plan.env_steps else 0.0
         by_seconds = self._seconds() / plan.seconds if plan.seconds else 0.0
         return max(0.0, 1.0 - max(by_steps, by_seconds))
+
+    def _env_steps_left(self) -> int | None:
+        """In the round, which has some left; None where they are not counted."""
+        return self.plan.env_steps - self._env_steps if self.plan.env_steps else None
 
     def _begin_segment(self) -> None:
         """The next one starts as an heir does: with what was learned, in fresh environments."""

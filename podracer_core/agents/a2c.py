@@ -46,12 +46,13 @@ class A2C(OnPolicy):
 
     # One iteration
 
-    def iterate(self, remaining: float) -> Episodes:
+    def iterate(self, remaining: float, env_steps_left: int | None = None) -> Episodes:
         """Trains on one more rollout. `remaining`: of the round, 1 to 0, for learning-rate annealing.
 
-        Returns the training episodes that ended. Raises DivergedError, EnvironmentCrashedError.
+        env_steps_left: as in Learner. Returns the training episodes that ended.
+        Raises DivergedError, EnvironmentCrashedError.
         """
-        buffer = self.rollout()
+        buffer = self.rollout(env_steps_left)
         self._batch = self.compute_gradients(buffer)
         self.optimizer.learning_rate = self.hp.learning_rate * (remaining if self.hp.anneal_lr else 1.0)
         self.optimizer.clip_gradients(self.hp.max_grad_norm)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from podracer_core.agents.adam import Adam
 from podracer_core.agents.episodes import EpisodeTracker
-from podracer_core.agents.learner import State, check_fits, check_num_envs, network_shape, step_env
+from podracer_core.agents.learner import State, check_fits, check_num_envs, network_shape, step_env, steps_within
 from podracer_core.agents.networks import ActorCritic
 from podracer_core.agents.normaliser import ObservationNormaliser, RewardScaler
 from podracer_core.agents.policies import Categorical, Gaussian, MultiCategorical, Policy
@@ -60,12 +60,15 @@ class OnPolicy:
 
     # Acting
 
-    def rollout(self) -> RolloutBuffer:
-        """Steps every environment `num_steps` times with actions drawn from the policy."""
+    def rollout(self, env_steps_left: int | None = None) -> RolloutBuffer:
+        """Steps every environment `num_steps` times, fewer towards the end, with actions drawn from the policy."""
         buffer, network, policy, env = self._buffer, self.network, self.policy, self.env
+        num_steps = rollout_steps(self.hp, env.num_envs, env_steps_left)
+        if num_steps < self.hp.num_steps:
+            buffer = buffer.shortened(num_steps)
         buffer.clear()
         raw, obs = [], self._obs
-        for noise in policy.noise(self.hp.num_steps, env.num_envs, self.generator).unbind(0):
+        for noise in policy.noise(num_steps, env.num_envs, self.generator).unbind(0):
             seen = self._see(obs)
             features = network.encode(seen)
             action = policy.sample(network.actor.forward(features), noise)
@@ -171,6 +174,16 @@ class OnPolicy:
 
     def _shape(self) -> dict[str, Any]:
         return network_shape(self.env, self.hp)
+
+
+def rollout_steps(hp: OnPolicyHyperparameters, num_envs: int, env_steps_left: int | None) -> int:
+    """Steps of every environment in the next rollout. What is left for the last two they share: an update from a few
+    samples would undo more than it adds."""
+    left = steps_within(2 * hp.num_steps, num_envs, env_steps_left)
+    if left % hp.num_steps == 0:
+        return hp.num_steps
+    least = 2 if hp.norm_adv and num_envs == 1 else 1
+    return max(least, left if left < hp.num_steps else -(-left // 2))
 
 
 def normalise(advantage: Tensor) -> Tensor:

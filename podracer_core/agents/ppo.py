@@ -44,6 +44,7 @@ class PPO(OnPolicy):
     def __init__(self, env: VectorEnv, hyperparameters: PPOHyperparameters, seed: int) -> None:
         super().__init__(env, hyperparameters, seed)
         self._batch: Batch | None = None
+        self._whole_batch = hyperparameters.num_steps * env.num_envs
         self._descend = self.descend
 
     def compile(self) -> bool:
@@ -52,12 +53,13 @@ class PPO(OnPolicy):
 
     # One iteration
 
-    def iterate(self, remaining: float) -> Episodes:
+    def iterate(self, remaining: float, env_steps_left: int | None = None) -> Episodes:
         """Trains on one more rollout. `remaining`: of the round, 1 to 0, for learning-rate annealing.
 
-        Returns the training episodes that ended. Raises DivergedError, EnvironmentCrashedError.
+        env_steps_left: as in Learner. Returns the training episodes that ended.
+        Raises DivergedError, EnvironmentCrashedError.
         """
-        buffer = self.rollout()
+        buffer = self.rollout(env_steps_left)
         self._batch = self.returns(buffer)
         self.update(self._batch, self.hp.learning_rate * (remaining if self.hp.anneal_lr else 1.0))
         if self.normaliser:
@@ -83,9 +85,11 @@ class PPO(OnPolicy):
     def update(self, batch: Batch, learning_rate: float) -> None:
         """Passes over the batch, `num_epochs` times or until the policy moved by `target_kl`."""
         self.optimizer.learning_rate = learning_rate
+        # A shorter rollout is not worth compiling for.
+        descend = self._descend if len(batch.obs) == self._whole_batch else self.descend
         for minibatches in self._epochs(batch):
             for minibatch in minibatches:
-                log_ratio = self._descend(minibatch)
+                log_ratio = descend(minibatch)
             if self.hp.target_kl and float(approx_kl(log_ratio)) > self.hp.target_kl:
                 return
 
@@ -132,8 +136,11 @@ class PPO(OnPolicy):
     # Parts of an iteration
 
     def _epochs(self, batch: Batch) -> Iterator[list[Batch]]:
-        """Each epoch's minibatches; samples that do not fill the last one sit out one epoch, drawn by lot."""
-        count = self.hp.num_minibatches
+        """Each epoch's minibatches; samples that do not fill the last one sit out one epoch, drawn by lot.
+
+        A shorter rollout makes fewer of them, no smaller.
+        """
+        count = max(1, self.hp.num_minibatches * len(batch.obs) // self._whole_batch)
         if count == 1:
             whole = [self._normalised(batch)]
             for _ in range(self.hp.num_epochs):
