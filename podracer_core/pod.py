@@ -261,9 +261,10 @@ class Pod:
         return self._seconds_before + time.perf_counter() - self._began
 
     def _notes(self) -> Iterator[Log]:
-        """What the environments have to say."""
+        """What the environments have to say, those of evaluations too."""
         assert self._env is not None
-        return map(Log, self._env.notes())
+        assert self._scorer is not None
+        return map(Log, (*self._env.notes(), *self._scorer.evaluator.notes()))
 
     def _progress(self, env_steps_per_second: float) -> Progress:
         losses = self.learner.metrics()
@@ -286,6 +287,7 @@ class Pod:
         if verdict is None:
             return None
         yield Log(f"Evaluated after {self._env_steps:,} env steps: {verdict}.")
+        yield from self._notes()
         if self._scorer.reached(verdict.confirmation):
             return self._finished(verdict)
         # An agent that passed the first look is close: the next one is due as soon as if all had ended there.
@@ -300,6 +302,7 @@ class Pod:
             verdict = self._scorer.judge(self.learner, self._env_steps)
             if verdict:
                 yield Log(f"The round ended after {self._env_steps:,} env steps: {verdict}.")
+                yield from self._notes()
                 yield self._finished(verdict)
                 return
         if self._told is Directive.PAUSE:
