@@ -24,6 +24,7 @@ class OnPolicy:
     """An actor, a critic and the environment they learn from; `PPO` and `A2C` say how.
 
     global_step: env steps trained so far, over all environments
+    ent_coef: in effect
     """
 
     algorithm: str
@@ -31,6 +32,7 @@ class OnPolicy:
 
     def __init__(self, env: VectorEnv, hyperparameters: OnPolicyHyperparameters, seed: int) -> None:
         self.env, self.hp = env, hyperparameters
+        self.ent_coef = hyperparameters.ent_coef
         device = env.device
         env_seed, network_seed, noise_seed = (int(s) for s in np.random.SeedSequence(seed).generate_state(3))
         self.network = _network(env, hyperparameters)
@@ -174,6 +176,11 @@ class OnPolicy:
 
     def _shape(self) -> dict[str, Any]:
         return network_shape(self.env, self.hp)
+
+
+def annealed(value: float, anneal: bool, remaining: float) -> float:
+    """`value` as it is, or lowered linearly. remaining: of the round, 1 to 0"""
+    return value * remaining if anneal else value
 
 
 def rollout_steps(hp: OnPolicyHyperparameters, num_envs: int, env_steps_left: int | None) -> int:

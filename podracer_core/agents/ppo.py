@@ -16,7 +16,7 @@ from torch import Tensor
 from podracer_core.agents.compilation import compiled
 from podracer_core.agents.episodes import Episodes
 from podracer_core.agents.learner import check_finite
-from podracer_core.agents.on_policy import OnPolicy, normalise
+from podracer_core.agents.on_policy import OnPolicy, annealed, normalise
 from podracer_core.agents.policies import policy_loss
 from podracer_core.agents.returns import explained_variance, gae
 from podracer_core.agents.rollout_buffer import RolloutBuffer
@@ -36,37 +36,43 @@ class Batch(NamedTuple):
 
 
 class PPO(OnPolicy):
-    """A learner and the environment it learns from."""
+    """A learner and the environment it learns from. clip_coef: in effect"""
 
     algorithm = "ppo"
     hp: PPOHyperparameters
 
     def __init__(self, env: VectorEnv, hyperparameters: PPOHyperparameters, seed: int) -> None:
         super().__init__(env, hyperparameters, seed)
+        self.clip_coef = hyperparameters.clip_coef
         self._batch: Batch | None = None
         self._whole_batch = hyperparameters.num_steps * env.num_envs
         self._descend = self.descend
 
     def compile(self) -> bool:
+        if self.hp.anneal_clip_coef or self.hp.anneal_ent_coef:  # each value would be compiled anew
+            return False
         self._descend = partial(compiled(PPO.descend), self)
         return True
 
     # One iteration
 
     def iterate(self, remaining: float, env_steps_left: int | None = None) -> Episodes:
-        """Trains on one more rollout. `remaining`: of the round, 1 to 0, for learning-rate annealing.
+        """Trains on one more rollout. `remaining`: of the round, 1 to 0, for annealing.
 
         env_steps_left: as in Learner. Returns the training episodes that ended.
         Raises DivergedError, EnvironmentCrashedError.
         """
+        hp = self.hp
+        self.clip_coef = annealed(hp.clip_coef, hp.anneal_clip_coef, remaining)
+        self.ent_coef = annealed(hp.ent_coef, hp.anneal_ent_coef, remaining)
         buffer = self.rollout(env_steps_left)
         self._batch = self.returns(buffer)
-        self.update(self._batch, self.hp.learning_rate * (remaining if self.hp.anneal_lr else 1.0))
+        self.update(self._batch, annealed(hp.learning_rate, hp.anneal_lr, remaining))
         if self.normaliser:
             self.normaliser.update(self._raw_obs)
         self.global_step += buffer.reward.numel()
         episodes = self.tracker.add(buffer.reward, buffer.terminated | buffer.truncated)
-        check_finite(episodes, self.network.parameters, self.global_step, self.hp.learning_rate)
+        check_finite(episodes, self.network.parameters, self.global_step, hp.learning_rate)
         return episodes
 
     def returns(self, buffer: RolloutBuffer) -> Batch:
@@ -106,10 +112,10 @@ class PPO(OnPolicy):
         obs, action, old_log_prob, advantage, returns, old_value = minibatch
         features = self.network.encode_keep(obs)
         out = actor.forward_keep(features)
-        gradient, log_ratio = self.policy.gradient(out, action, old_log_prob, advantage, hp.clip_coef, hp.ent_coef)
+        gradient, log_ratio = self.policy.gradient(out, action, old_log_prob, advantage, self.clip_coef, self.ent_coef)
         by_actor = actor.backward(gradient)
         value = critic.forward_keep(features).squeeze(1)
-        clip = hp.clip_coef if hp.clip_vloss else None
+        clip = self.clip_coef if hp.clip_vloss else None
         by_critic = critic.backward(value_gradient(value, returns, old_value, clip).mul_(hp.vf_coef).unsqueeze(1))
         self.network.backward_encoder(by_actor, by_critic)
         return log_ratio
@@ -123,11 +129,11 @@ class PPO(OnPolicy):
         log_ratio = self.policy.log_prob(out, action) - old_log_prob
         advantage = normalise(advantage) if self.hp.norm_adv else advantage
         values = {
-            "policy_loss": policy_loss(log_ratio, advantage, self.hp.clip_coef),
+            "policy_loss": policy_loss(log_ratio, advantage, self.clip_coef),
             "value_loss": 0.5 * (value - returns).square().mean(),
             "entropy": self.policy.entropy(out).mean(),
             "approx_kl": approx_kl(log_ratio),
-            "clip_fraction": ((log_ratio.exp() - 1).abs() > self.hp.clip_coef).float().mean(),
+            "clip_fraction": ((log_ratio.exp() - 1).abs() > self.clip_coef).float().mean(),
             "explained_variance": explained_variance(value, returns),
         }
         numbers = dict(zip(values, torch.stack(list(values.values())).tolist(), strict=True))
