@@ -17,6 +17,7 @@ import numpy.typing as npt
 from podracer_core.checkpoint import ENSEMBLE, save_agent
 from podracer_core.errors import CheckpointError
 from podracer_core.player import Agent, check_tensors
+from podracer_core.tournament import sentences
 
 Array = npt.NDArray[Any]
 
@@ -85,13 +86,8 @@ def make_ensemble(agents: Sequence[Agent], lineage: Mapping[str, Any] | None = N
     if len(members) < 2:
         raise CheckpointError("An ensemble needs at least two agents.")
     first = members[0].metadata
-    for member in members[1:]:
-        for name in SHARED:
-            if member.metadata.get(name) != first.get(name):
-                raise CheckpointError(
-                    f"The agents of an ensemble need the same {name}; got {first.get(name)!r} and "
-                    f"{member.metadata.get(name)!r}."
-                )
+    for index in range(1, len(members)):
+        _check_shared(members, index)
     tensors = {
         f"members.{index}.{name}": tensor
         for index, member in enumerate(members)
@@ -107,6 +103,31 @@ def make_ensemble(agents: Sequence[Agent], lineage: Mapping[str, Any] | None = N
         "lineage": dict(lineage or {"parents": [_name(member) for member in members], "strategy": ENSEMBLE}),
     }
     return Ensemble(tensors, metadata)
+
+
+def _check_shared(members: Sequence[Agent], index: int) -> None:
+    """Raises CheckpointError, naming what differs, where one does not see and do the same as the first."""
+    pair = members[0], members[index]
+    first, other = (member.metadata for member in pair)
+    names = [_name(member) or f"agent {number}" for member, number in zip(pair, (1, index + 1), strict=True)]
+    if first.get("env_id") != other.get("env_id"):
+        raise CheckpointError(
+            f"{names[0]} plays {first.get('env_id')} and {names[1]} {other.get('env_id')}; "
+            "the agents of an ensemble have to play the same environment."
+        )
+    frames = [int((one.get("hyperparameters") or {}).get("frame_stack", 1)) for one in (first, other)]
+    if frames[0] != frames[1]:
+        raise CheckpointError(sentences.sees_otherwise(names[0], frames[0], names[1], frames[1]))
+    if first.get("spaces") != other.get("spaces"):
+        texts = [f"{one.observation_space.text} and acts in {one.action_space.text}" for one in pair]
+        raise CheckpointError(
+            f"{names[0]} observes {texts[0]}, {names[1]} {texts[1]}; the agents of an ensemble need the same spaces."
+        )
+    for name in SHARED:
+        if first.get(name) != other.get(name):
+            raise CheckpointError(
+                f"The agents of an ensemble need the same {name}; got {first.get(name)!r} and {other.get(name)!r}."
+            )
 
 
 def _name(member: Agent) -> str | None:

@@ -32,7 +32,7 @@ class UnsupportedSpaceError(EnvError):
 
 
 class EnvironmentCrashedError(EnvError):
-    """The environment raised while stepping; the text names the environment, the step and the action."""
+    """The environment raised, or gave what is not finite; the text names the environment, the step and the action."""
 
 
 class DivergedError(PodracerError):

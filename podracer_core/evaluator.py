@@ -27,6 +27,7 @@ class Evaluator:
     def __init__(self, env_id: str, device: torch.device | str, frame_stack: int = 1) -> None:
         self.env_id, self.device, self.frame_stack = env_id, device, frame_stack
         self._env: VectorEnv | None = None
+        self._notes: list[str] = []
         entry = CATALOGUE.get(env_id)
         self._batched = entry is not None and "batched" in entry.backends
 
@@ -46,6 +47,8 @@ class Evaluator:
         played = play(env, act, episodes, seed, interrupted)
         if played is None:
             return None
+        if env.max_episode_steps is None:
+            self._note_cut(int((played.lengths >= MOST_EPISODE_STEPS).sum()), episodes)
         return summarise(list(played.returns), [int(n) for n in played.lengths], kind, seed=seed)
 
     def cost(self, evaluation: Evaluation, num_envs: int) -> int:
@@ -58,6 +61,18 @@ class Evaluator:
     def glance(self, episodes: int) -> int:
         """How many of `episodes` to play first where most policies will fail: fewer where each episode costs."""
         return episodes if self._batched else min(episodes, MAX_GYMNASIUM_ENVS)
+
+    def notes(self) -> list[str]:
+        """What its user should know and was not told before, in sentences."""
+        notes, self._notes = self._notes, []
+        return notes
+
+    def _note_cut(self, cut: int, episodes: int) -> None:
+        if cut:
+            self._notes.append(
+                f"{cut} of {episodes} episodes of an evaluation had not ended after {MOST_EPISODE_STEPS:,} steps and "
+                f"count as they stood then; {self.env_id} has no max_episode_steps."
+            )
 
     def close(self) -> None:
         if self._env:
@@ -87,10 +102,11 @@ def play(
     quota[: episodes % env.num_envs] += 1
     tracker, played = EpisodeTracker(env.num_envs), _Played(quota)
     obs, num_steps = env.reset(seed), 0
-    limit = MOST_EPISODE_STEPS if env.max_episode_steps is None else env.max_episode_steps * int(quota.max())
+    most_steps = env.max_episode_steps or MOST_EPISODE_STEPS
+    limit = most_steps * int(quota.max())
     while True:
         rewards, ended = [], []
-        for _ in range(min(CHUNK, limit - num_steps)):
+        for _ in range(min(CHUNK, most_steps - num_steps % most_steps)):
             if interrupted():
                 return None
             step = env.step(act(obs))
@@ -101,6 +117,8 @@ def play(
         played.add(tracker.add(torch.stack(rewards), torch.stack(ended)))
         if num_steps >= limit:
             played.add_running(tracker)
+        elif env.max_episode_steps is None:
+            played.add_running(tracker, tracker.running_length >= most_steps)
         if played.complete:
             return played.episodes()
 
@@ -122,12 +140,15 @@ class _Played:
                 self._left[env] -= 1
                 self._rows.append((int(env), float(episodic_return), int(length)))
 
-    def add_running(self, tracker: EpisodeTracker) -> None:
-        """At the step limit the episode still running counts as it stands, and stands for those not begun."""
-        for env in np.nonzero(self._left)[0]:
+    def add_running(self, tracker: EpisodeTracker, which: npt.NDArray[np.bool_] | bool = True) -> None:
+        """At the step limit the episode still running counts as it stands, and stands for those not begun.
+
+        which: of the environments are at theirs, [num_envs]
+        """
+        for env in np.nonzero(self._left * which)[0]:
             row = (int(env), float(tracker.running_return[env]), int(tracker.running_length[env]))
             self._rows += [row] * int(self._left[env])
-        self._left[:] = 0
+            self._left[env] = 0
 
     def episodes(self) -> Episodes:
         env, returns, lengths = zip(*sorted(self._rows, key=lambda row: row[0]), strict=True)

@@ -10,6 +10,8 @@ Value = bool | int | float | str
 Activation = Literal["tanh", "relu", "elu", "silu"]
 LearningRate = Annotated[float, Field(gt=0, le=1, description="Adam's step size")]
 AnnealLR = Annotated[bool, Field(description="lower the learning rate linearly to 0 over the round")]
+AnnealClipCoef = Annotated[bool, Field(description="lower clip_coef linearly to 0 over the round")]
+AnnealEntCoef = Annotated[bool, Field(description="lower ent_coef linearly to 0 over the round")]
 LayerNorm = Annotated[bool, Field(description="normalise what each hidden layer gives, before its activation")]
 WeightDecay = Annotated[
     float,
@@ -37,8 +39,10 @@ class PPOHyperparameters(_Algorithm):
     gamma: Gamma = 0.99
     gae_lambda: float = Field(0.95, ge=0, le=1, description="lambda of generalised advantage estimation")
     clip_coef: float = Field(0.2, gt=0, le=10, description="how far the probability ratio may move")
+    anneal_clip_coef: AnnealClipCoef = False
     clip_vloss: bool = Field(False, description="clip the value loss like the policy's")
     ent_coef: float = Field(0.0, ge=0, le=1, description="weight of the entropy bonus")
+    anneal_ent_coef: AnnealEntCoef = False
     vf_coef: float = Field(0.5, ge=0, le=100, description="weight of the value loss")
     max_grad_norm: float = Field(0.5, gt=0, le=1e6, description="gradients longer than this are scaled down")
     target_kl: float = Field(0.0, ge=0, le=10, description="stop an update's epochs beyond this KL; 0 = never")
@@ -65,6 +69,7 @@ class A2CHyperparameters(_Algorithm):
     gamma: Gamma = 0.99
     gae_lambda: float = Field(1.0, ge=0, le=1, description="lambda of generalised advantage estimation; 1 = none")
     ent_coef: float = Field(0.01, ge=0, le=1, description="weight of the entropy bonus")
+    anneal_ent_coef: AnnealEntCoef = False
     vf_coef: float = Field(0.5, ge=0, le=100, description="weight of the value loss")
     max_grad_norm: float = Field(0.5, gt=0, le=1e6, description="gradients longer than this are scaled down")
     norm_adv: bool = Field(False, description="normalise advantages per batch")

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from podracer_core.envs.env_group import crash_text
 from podracer_core.envs.wrapped import is_atari, make_env
 from podracer_core.errors import CheckpointError, EnvError, EnvironmentCrashedError, PodracerError
 from podracer_core.limits import MOST_EPISODE_STEPS
@@ -50,7 +51,10 @@ def play_episode(env: Any, agent: Agent, seed: int, each: Callable[[], None] = l
 
     Raises CheckpointError where the agent does not fit, EnvironmentCrashedError.
     """
-    obs, _ = env.reset(seed=seed)
+    try:
+        obs, _ = env.reset(seed=seed)
+    except Exception as error:  # an environment may raise anything
+        raise _crash(agent, "while starting an episode", error) from error
     each()
     bounded = env.spec.max_episode_steps or is_atari(agent.env_id)  # which ends its games by itself
     most_steps = math.inf if bounded else MOST_EPISODE_STEPS
@@ -62,12 +66,17 @@ def play_episode(env: Any, agent: Agent, seed: int, each: Callable[[], None] = l
             raise CheckpointError(f"The agent does not fit {agent.env_id} as installed here: {error}.") from None
         try:
             obs, reward, terminated, truncated, _ = env.step(action)
-        except Exception as error:  # an environment may raise anything
-            raise EnvironmentCrashedError(
-                f"{agent.env_id} crashed in step {length + 1} of an episode on action {action}: {error}"
-            ) from error
+            episodic_return += float(reward)
+        except Exception as error:  # as above
+            raise _crash(agent, f"at step {length + 1} of an episode, on action {action}", error) from error
+        if not math.isfinite(episodic_return):
+            text = f"gave the reward {reward} at step {length + 1} of an episode, on action {action}."
+            raise EnvironmentCrashedError(f"{agent.env_id} {text}")
         each()
-        episodic_return += float(reward)
         length += 1
         ended = terminated or truncated or length >= most_steps
     return Episode(seed, episodic_return, length)
+
+
+def _crash(agent: Agent, when: str, error: Exception) -> EnvironmentCrashedError:
+    return EnvironmentCrashedError(f"{agent.env_id} crashed {when}: {crash_text(error)}")

@@ -209,7 +209,8 @@ class Pod:
             if self._schedule.next_due(self._env_steps):
                 self._begin_segment()
             remaining = self._schedule.remaining(self._env_steps, self._remaining())
-            self.watch.add(self.learner.iterate(remaining).returns)
+            left = self._schedule.env_steps_left(self._env_steps, self._env_steps_left())
+            self.watch.add(self.learner.iterate(remaining, left).returns)
             self._env_steps = self._schedule.start + self.learner.global_step
             now = time.perf_counter()
             if now - reported_at >= PROGRESS_INTERVAL:
@@ -245,6 +246,10 @@ class Pod:
         by_seconds = self._seconds() / plan.seconds if plan.seconds else 0.0
         return max(0.0, 1.0 - max(by_steps, by_seconds))
 
+    def _env_steps_left(self) -> int | None:
+        """In the round, which has some left; None where they are not counted."""
+        return self.plan.env_steps - self._env_steps if self.plan.env_steps else None
+
     def _begin_segment(self) -> None:
         """The next one starts as an heir does: with what was learned, in fresh environments."""
         learned = self.learner.learned()
@@ -256,9 +261,10 @@ class Pod:
         return self._seconds_before + time.perf_counter() - self._began
 
     def _notes(self) -> Iterator[Log]:
-        """What the environments have to say."""
+        """What the environments have to say, those of evaluations too."""
         assert self._env is not None
-        return map(Log, self._env.notes())
+        assert self._scorer is not None
+        return map(Log, (*self._env.notes(), *self._scorer.evaluator.notes()))
 
     def _progress(self, env_steps_per_second: float) -> Progress:
         losses = self.learner.metrics()
@@ -281,6 +287,7 @@ class Pod:
         if verdict is None:
             return None
         yield Log(f"Evaluated after {self._env_steps:,} env steps: {verdict}.")
+        yield from self._notes()
         if self._scorer.reached(verdict.confirmation):
             return self._finished(verdict)
         # An agent that passed the first look is close: the next one is due as soon as if all had ended there.
@@ -295,6 +302,7 @@ class Pod:
             verdict = self._scorer.judge(self.learner, self._env_steps)
             if verdict:
                 yield Log(f"The round ended after {self._env_steps:,} env steps: {verdict}.")
+                yield from self._notes()
                 yield self._finished(verdict)
                 return
         if self._told is Directive.PAUSE:

@@ -39,6 +39,13 @@ class Schedule:
             return of_round
         return max(0.0, 1.0 - (env_steps - self.start) / self._plan.schedule[self.index].env_steps)
 
+    def env_steps_left(self, env_steps: int, of_round: int | None) -> int | None:
+        """In the segment, or in the round where that ends first; None where env steps are not counted."""
+        if not self._plan.schedule:
+            return of_round
+        left = self.start + self._plan.schedule[self.index].env_steps - env_steps
+        return left if of_round is None else min(left, of_round)
+
     def next_due(self, env_steps: int) -> bool:
         """Whether the segment is over and another follows."""
         return self.index + 1 < len(self._plan.schedule) and self.remaining(env_steps, 0.0) <= 0

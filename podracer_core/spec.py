@@ -146,7 +146,9 @@ class PoolSpec(_Part):
 class RoundSpec(_Part):
     """How long one pod trains: env steps, seconds, or whichever is used up first."""
 
-    env_steps: Whole | None = Field(None, ge=1, le=10**12, description="else the environment's own")
+    env_steps: Whole | None = Field(
+        None, ge=1, le=10**12, description="else the environment's own; in whole steps of all environments of a pod"
+    )
     seconds: Number | None = Field(None, gt=0, le=10**7, description="of training")
 
 
@@ -215,7 +217,9 @@ class StopSpec(_Part):
 
     score: Number | None = Field(None, description="the best score, confirmed by further episodes")
     pods: Whole | None = Field(None, ge=1, le=10**7, description="pods that finished")
-    env_steps: Whole | None = Field(None, ge=1, le=10**15, description="env steps over all pods")
+    env_steps: Whole | None = Field(
+        None, ge=1, le=10**15, description="env steps over all pods; each rounds its part up to whole steps"
+    )
     hours: Number | None = Field(None, gt=0, le=24 * 365, description="time running, pauses left out")
     patience: Whole | None = Field(None, ge=1, le=10**7, description="pods in a row without a new best")
 
@@ -290,7 +294,7 @@ class PodPlan(_Part):
     """All that a pod needs to know. Paths are local to the machine that runs it.
 
     hyperparameters: complete and in effect, whatever an inherited state was trained with
-    env_steps, seconds: the round's budget; the first that is used up ends it
+    env_steps, seconds: the round's budget; the first that is used up ends it. A step of all environments is whole
     target_score: a score that ends the round early once `confirm_episodes` further episodes confirm it
     schedule: in place of one round under one set of hyperparameters, what to train one after another. env_steps,
         hyperparameters and num_envs then say the sum, the last and the last

@@ -12,8 +12,8 @@ from torch import Tensor
 from podracer_core.agents.adam import Adam
 from podracer_core.agents.episodes import Episodes
 from podracer_core.agents.learner import check_finite
-from podracer_core.agents.on_policy import OnPolicy, normalise
-from podracer_core.agents.returns import gae
+from podracer_core.agents.on_policy import OnPolicy, annealed, normalise
+from podracer_core.agents.returns import explained_variance, gae
 from podracer_core.agents.rmsprop import RMSprop
 from podracer_core.agents.rollout_buffer import RolloutBuffer
 from podracer_core.envs.vector_env import VectorEnv
@@ -46,21 +46,24 @@ class A2C(OnPolicy):
 
     # One iteration
 
-    def iterate(self, remaining: float) -> Episodes:
-        """Trains on one more rollout. `remaining`: of the round, 1 to 0, for learning-rate annealing.
+    def iterate(self, remaining: float, env_steps_left: int | None = None) -> Episodes:
+        """Trains on one more rollout. `remaining`: of the round, 1 to 0, for annealing.
 
-        Returns the training episodes that ended. Raises DivergedError, EnvironmentCrashedError.
+        env_steps_left: as in Learner. Returns the training episodes that ended.
+        Raises DivergedError, EnvironmentCrashedError.
         """
-        buffer = self.rollout()
+        hp = self.hp
+        self.ent_coef = annealed(hp.ent_coef, hp.anneal_ent_coef, remaining)
+        buffer = self.rollout(env_steps_left)
         self._batch = self.compute_gradients(buffer)
-        self.optimizer.learning_rate = self.hp.learning_rate * (remaining if self.hp.anneal_lr else 1.0)
-        self.optimizer.clip_gradients(self.hp.max_grad_norm)
+        self.optimizer.learning_rate = annealed(hp.learning_rate, hp.anneal_lr, remaining)
+        self.optimizer.clip_gradients(hp.max_grad_norm)
         self.optimizer.step()
         if self.normaliser:
             self.normaliser.update(self._raw_obs)
         self.global_step += buffer.reward.numel()
         episodes = self.tracker.add(buffer.reward, buffer.terminated | buffer.truncated)
-        check_finite(episodes, self.network.parameters, self.global_step, self.hp.learning_rate)
+        check_finite(episodes, self.network.parameters, self.global_step, hp.learning_rate)
         return episodes
 
     def compute_gradients(self, buffer: RolloutBuffer) -> Batch:
@@ -75,7 +78,7 @@ class A2C(OnPolicy):
         out = actor.forward_keep(features[: len(batch.obs)])
         # The gradient of PPO's loss where the policy has not moved yet is the policy gradient.
         log_prob = self.policy.log_prob(out, batch.action)
-        gradient, _ = self.policy.gradient(out, batch.action, log_prob, batch.advantage, 1.0, hp.ent_coef)
+        gradient, _ = self.policy.gradient(out, batch.action, log_prob, batch.advantage, 1.0, self.ent_coef)
         self.network.backward_encoder(actor.backward(gradient), by_critic)
         return batch
 
@@ -101,7 +104,7 @@ class A2C(OnPolicy):
             "policy_loss": -(self.policy.log_prob(out, action) * advantage).mean(),
             "value_loss": 0.5 * (value - returns).square().mean(),
             "entropy": self.policy.entropy(out).mean(),
-            "explained_variance": 1 - (returns - value).var() / (returns.var() + 1e-8),
+            "explained_variance": explained_variance(value, returns),
         }
         numbers = dict(zip(values, torch.stack(list(values.values())).tolist(), strict=True))
         return numbers | {"learning_rate": self.optimizer.learning_rate}

@@ -18,7 +18,7 @@ from podracer_core.agents.adam import Adam
 from podracer_core.agents.compilation import compiled
 from podracer_core.agents.episodes import Episodes, EpisodeTracker
 from podracer_core.agents.frame_store import FrameStore
-from podracer_core.agents.learner import State, check_finite, check_fits, check_num_envs, network_shape
+from podracer_core.agents.learner import State, check_finite, check_fits, check_num_envs, network_shape, steps_within
 from podracer_core.agents.normaliser import ObservationNormaliser
 from podracer_core.agents.prioritised_replay import PrioritisedReplayBuffer
 from podracer_core.agents.q_network import QNetwork
@@ -69,14 +69,14 @@ class DQN:
 
     # One iteration
 
-    def iterate(self, remaining: float) -> Episodes:
+    def iterate(self, remaining: float, env_steps_left: int | None = None) -> Episodes:
         """Takes `train_freq` steps in every environment, then learns from the replay buffer.
 
-        remaining: of the round, 1 to 0, for annealing. Returns the training episodes that ended. Raises
-        DivergedError, EnvironmentCrashedError.
+        remaining: of the round, 1 to 0, for annealing; env_steps_left: as in Learner. Returns the training episodes
+        that ended. Raises DivergedError, EnvironmentCrashedError.
         """
         hp = self.hp
-        steps = self.collect()
+        steps = self.collect(steps_within(hp.train_freq, self.env.num_envs, env_steps_left))
         reward = torch.stack([step.reward for step in steps])
         ended = torch.stack([step.terminated | step.truncated for step in steps])
         updates_before, self.global_step = self._updates_due(), self.global_step + reward.numel()
@@ -87,9 +87,9 @@ class DQN:
         check_finite(episodes, self.network.parameters, self.global_step, hp.learning_rate)
         return episodes
 
-    def collect(self) -> list[Step]:
-        """Steps every environment `train_freq` times, at random with probability `epsilon`, else greedily."""
-        env, count = self.env, self.hp.train_freq
+    def collect(self, count: int) -> list[Step]:
+        """Steps every environment `count` times, at random with probability `epsilon`, else greedily."""
+        env = self.env
         shape = (count, env.num_envs)
         drawn = torch.rand(shape, generator=self.generator, device=env.device)
         explore = (drawn < self.epsilon).unbind(0)

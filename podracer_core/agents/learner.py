@@ -27,9 +27,11 @@ class Learner(Protocol):
     @property
     def hp(self) -> Hyperparameters: ...
 
-    def iterate(self, remaining: float) -> Episodes:
+    def iterate(self, remaining: float, env_steps_left: int | None = None) -> Episodes:
         """Trains a little more. `remaining`: of the round, 1 to 0, for schedules.
 
+        env_steps_left: in the round, where those are counted; the latest iterations are cut so that no more are
+            trained, in whole steps of all environments
         Returns the training episodes that ended. Raises DivergedError, EnvironmentCrashedError.
         """
         ...
@@ -118,10 +120,16 @@ def step_env(env: VectorEnv, actions: Tensor) -> Step:
         raise DivergedError("The policy's actions became NaN or infinite; a lower learning rate may hold.") from None
 
 
+def steps_within(most: int, num_envs: int, env_steps_left: int | None) -> int:
+    """Steps of all environments: `most`, or as many as are left, a begun one counting whole."""
+    return most if env_steps_left is None else min(most, -(-env_steps_left // num_envs))
+
+
 def check_finite(episodes: Episodes, weights: Tensor, global_step: int, learning_rate: float) -> None:
     """Raises DivergedError for a return or a weight that is NaN or infinite. Waits for the device."""
     if not np.isfinite(episodes.returns).all():
-        raise DivergedError(f"A return became {episodes.returns[~np.isfinite(episodes.returns)][0]}.")
+        odd = episodes.returns[~np.isfinite(episodes.returns)][0]
+        raise DivergedError(f"An episode's rewards added up to {odd}: the environment gave what is no finite number.")
     if not np.isfinite(float(weights.sum())):
         raise DivergedError(
             f"The networks' weights became NaN or infinite after {global_step:,} env steps "

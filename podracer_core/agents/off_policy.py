@@ -16,7 +16,15 @@ from podracer_core.agents.compilation import compiled
 from podracer_core.agents.critics import Critics
 from podracer_core.agents.episodes import Episodes, EpisodeTracker
 from podracer_core.agents.exploration import Actions, BoxActions, DiscreteActions
-from podracer_core.agents.learner import State, check_finite, check_fits, check_num_envs, network_shape, step_env
+from podracer_core.agents.learner import (
+    State,
+    check_finite,
+    check_fits,
+    check_num_envs,
+    network_shape,
+    step_env,
+    steps_within,
+)
 from podracer_core.agents.networks import Mlp, mlp_sizes, parameter_count
 from podracer_core.agents.normaliser import ObservationNormaliser
 from podracer_core.agents.precision import matmul_precision
@@ -134,15 +142,16 @@ class OffPolicy(ABC):
 
     # One iteration
 
-    def iterate(self, remaining: float) -> Episodes:
+    def iterate(self, remaining: float, env_steps_left: int | None = None) -> Episodes:
         """Some cycles of steps and updates. Returns the training episodes that ended.
 
-        Raises DivergedError, EnvironmentCrashedError.
+        remaining, env_steps_left: as in Learner. Raises DivergedError, EnvironmentCrashedError.
         """
         hp, num_envs = self._hp, self.env.num_envs
         for optimizer in self.optimizers.values():
             optimizer.learning_rate = hp.learning_rate * (remaining if hp.anneal_lr else 1.0)
         cycles = min(max(1, int(UPDATES_PER_ITERATION / (hp.utd_ratio * num_envs))), CYCLES_PER_ITERATION)
+        cycles = steps_within(cycles, num_envs, env_steps_left)
         rewards, ended, seen = [], [], []
         for noise in self.actions.noise(cycles, self.generator):
             seen.append(self._obs)

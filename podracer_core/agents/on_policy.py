@@ -8,7 +8,7 @@ from torch import Tensor
 
 from podracer_core.agents.adam import Adam
 from podracer_core.agents.episodes import EpisodeTracker
-from podracer_core.agents.learner import State, check_fits, check_num_envs, network_shape, step_env
+from podracer_core.agents.learner import State, check_fits, check_num_envs, network_shape, step_env, steps_within
 from podracer_core.agents.networks import ActorCritic
 from podracer_core.agents.normaliser import ObservationNormaliser, RewardScaler
 from podracer_core.agents.policies import Categorical, Gaussian, MultiCategorical, Policy
@@ -24,6 +24,7 @@ class OnPolicy:
     """An actor, a critic and the environment they learn from; `PPO` and `A2C` say how.
 
     global_step: env steps trained so far, over all environments
+    ent_coef: in effect
     """
 
     algorithm: str
@@ -31,6 +32,7 @@ class OnPolicy:
 
     def __init__(self, env: VectorEnv, hyperparameters: OnPolicyHyperparameters, seed: int) -> None:
         self.env, self.hp = env, hyperparameters
+        self.ent_coef = hyperparameters.ent_coef
         device = env.device
         env_seed, network_seed, noise_seed = (int(s) for s in np.random.SeedSequence(seed).generate_state(3))
         self.network = _network(env, hyperparameters)
@@ -60,12 +62,15 @@ class OnPolicy:
 
     # Acting
 
-    def rollout(self) -> RolloutBuffer:
-        """Steps every environment `num_steps` times with actions drawn from the policy."""
+    def rollout(self, env_steps_left: int | None = None) -> RolloutBuffer:
+        """Steps every environment `num_steps` times, fewer towards the end, with actions drawn from the policy."""
         buffer, network, policy, env = self._buffer, self.network, self.policy, self.env
+        num_steps = rollout_steps(self.hp, env.num_envs, env_steps_left)
+        if num_steps < self.hp.num_steps:
+            buffer = buffer.shortened(num_steps)
         buffer.clear()
         raw, obs = [], self._obs
-        for noise in policy.noise(self.hp.num_steps, env.num_envs, self.generator).unbind(0):
+        for noise in policy.noise(num_steps, env.num_envs, self.generator).unbind(0):
             seen = self._see(obs)
             features = network.encode(seen)
             action = policy.sample(network.actor.forward(features), noise)
@@ -171,6 +176,21 @@ class OnPolicy:
 
     def _shape(self) -> dict[str, Any]:
         return network_shape(self.env, self.hp)
+
+
+def annealed(value: float, anneal: bool, remaining: float) -> float:
+    """`value` as it is, or lowered linearly. remaining: of the round, 1 to 0"""
+    return value * remaining if anneal else value
+
+
+def rollout_steps(hp: OnPolicyHyperparameters, num_envs: int, env_steps_left: int | None) -> int:
+    """Steps of every environment in the next rollout. What is left for the last two they share: an update from a few
+    samples would undo more than it adds."""
+    left = steps_within(2 * hp.num_steps, num_envs, env_steps_left)
+    if left % hp.num_steps == 0:
+        return hp.num_steps
+    least = 2 if hp.norm_adv and num_envs == 1 else 1
+    return max(least, left if left < hp.num_steps else -(-left // 2))
 
 
 def normalise(advantage: Tensor) -> Tensor:

@@ -16,9 +16,9 @@ from torch import Tensor
 from podracer_core.agents.compilation import compiled
 from podracer_core.agents.episodes import Episodes
 from podracer_core.agents.learner import check_finite
-from podracer_core.agents.on_policy import OnPolicy, normalise
+from podracer_core.agents.on_policy import OnPolicy, annealed, normalise
 from podracer_core.agents.policies import policy_loss
-from podracer_core.agents.returns import gae
+from podracer_core.agents.returns import explained_variance, gae
 from podracer_core.agents.rollout_buffer import RolloutBuffer
 from podracer_core.envs.vector_env import VectorEnv
 from podracer_core.hyperparameters import PPOHyperparameters
@@ -36,35 +36,43 @@ class Batch(NamedTuple):
 
 
 class PPO(OnPolicy):
-    """A learner and the environment it learns from."""
+    """A learner and the environment it learns from. clip_coef: in effect"""
 
     algorithm = "ppo"
     hp: PPOHyperparameters
 
     def __init__(self, env: VectorEnv, hyperparameters: PPOHyperparameters, seed: int) -> None:
         super().__init__(env, hyperparameters, seed)
+        self.clip_coef = hyperparameters.clip_coef
         self._batch: Batch | None = None
+        self._whole_batch = hyperparameters.num_steps * env.num_envs
         self._descend = self.descend
 
     def compile(self) -> bool:
+        if self.hp.anneal_clip_coef or self.hp.anneal_ent_coef:  # each value would be compiled anew
+            return False
         self._descend = partial(compiled(PPO.descend), self)
         return True
 
     # One iteration
 
-    def iterate(self, remaining: float) -> Episodes:
-        """Trains on one more rollout. `remaining`: of the round, 1 to 0, for learning-rate annealing.
+    def iterate(self, remaining: float, env_steps_left: int | None = None) -> Episodes:
+        """Trains on one more rollout. `remaining`: of the round, 1 to 0, for annealing.
 
-        Returns the training episodes that ended. Raises DivergedError, EnvironmentCrashedError.
+        env_steps_left: as in Learner. Returns the training episodes that ended.
+        Raises DivergedError, EnvironmentCrashedError.
         """
-        buffer = self.rollout()
+        hp = self.hp
+        self.clip_coef = annealed(hp.clip_coef, hp.anneal_clip_coef, remaining)
+        self.ent_coef = annealed(hp.ent_coef, hp.anneal_ent_coef, remaining)
+        buffer = self.rollout(env_steps_left)
         self._batch = self.returns(buffer)
-        self.update(self._batch, self.hp.learning_rate * (remaining if self.hp.anneal_lr else 1.0))
+        self.update(self._batch, annealed(hp.learning_rate, hp.anneal_lr, remaining))
         if self.normaliser:
             self.normaliser.update(self._raw_obs)
         self.global_step += buffer.reward.numel()
         episodes = self.tracker.add(buffer.reward, buffer.terminated | buffer.truncated)
-        check_finite(episodes, self.network.parameters, self.global_step, self.hp.learning_rate)
+        check_finite(episodes, self.network.parameters, self.global_step, hp.learning_rate)
         return episodes
 
     def returns(self, buffer: RolloutBuffer) -> Batch:
@@ -83,9 +91,11 @@ class PPO(OnPolicy):
     def update(self, batch: Batch, learning_rate: float) -> None:
         """Passes over the batch, `num_epochs` times or until the policy moved by `target_kl`."""
         self.optimizer.learning_rate = learning_rate
+        # A shorter rollout is not worth compiling for.
+        descend = self._descend if len(batch.obs) == self._whole_batch else self.descend
         for minibatches in self._epochs(batch):
             for minibatch in minibatches:
-                log_ratio = self._descend(minibatch)
+                log_ratio = descend(minibatch)
             if self.hp.target_kl and float(approx_kl(log_ratio)) > self.hp.target_kl:
                 return
 
@@ -102,10 +112,10 @@ class PPO(OnPolicy):
         obs, action, old_log_prob, advantage, returns, old_value = minibatch
         features = self.network.encode_keep(obs)
         out = actor.forward_keep(features)
-        gradient, log_ratio = self.policy.gradient(out, action, old_log_prob, advantage, hp.clip_coef, hp.ent_coef)
+        gradient, log_ratio = self.policy.gradient(out, action, old_log_prob, advantage, self.clip_coef, self.ent_coef)
         by_actor = actor.backward(gradient)
         value = critic.forward_keep(features).squeeze(1)
-        clip = hp.clip_coef if hp.clip_vloss else None
+        clip = self.clip_coef if hp.clip_vloss else None
         by_critic = critic.backward(value_gradient(value, returns, old_value, clip).mul_(hp.vf_coef).unsqueeze(1))
         self.network.backward_encoder(by_actor, by_critic)
         return log_ratio
@@ -119,12 +129,12 @@ class PPO(OnPolicy):
         log_ratio = self.policy.log_prob(out, action) - old_log_prob
         advantage = normalise(advantage) if self.hp.norm_adv else advantage
         values = {
-            "policy_loss": policy_loss(log_ratio, advantage, self.hp.clip_coef),
+            "policy_loss": policy_loss(log_ratio, advantage, self.clip_coef),
             "value_loss": 0.5 * (value - returns).square().mean(),
             "entropy": self.policy.entropy(out).mean(),
             "approx_kl": approx_kl(log_ratio),
-            "clip_fraction": ((log_ratio.exp() - 1).abs() > self.hp.clip_coef).float().mean(),
-            "explained_variance": 1 - (returns - value).var() / (returns.var() + 1e-8),
+            "clip_fraction": ((log_ratio.exp() - 1).abs() > self.clip_coef).float().mean(),
+            "explained_variance": explained_variance(value, returns),
         }
         numbers = dict(zip(values, torch.stack(list(values.values())).tolist(), strict=True))
         return numbers | {"learning_rate": self.optimizer.learning_rate}
@@ -132,8 +142,11 @@ class PPO(OnPolicy):
     # Parts of an iteration
 
     def _epochs(self, batch: Batch) -> Iterator[list[Batch]]:
-        """Each epoch's minibatches; samples that do not fill the last one sit out one epoch, drawn by lot."""
-        count = self.hp.num_minibatches
+        """Each epoch's minibatches; samples that do not fill the last one sit out one epoch, drawn by lot.
+
+        A shorter rollout makes fewer of them, no smaller.
+        """
+        count = max(1, self.hp.num_minibatches * len(batch.obs) // self._whole_batch)
         if count == 1:
             whole = [self._normalised(batch)]
             for _ in range(self.hp.num_epochs):

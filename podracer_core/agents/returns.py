@@ -44,3 +44,9 @@ def discounted_sums(reward: Tensor, ended: Tensor, start: Tensor, gamma: float) 
         total = torch.add(step_reward, total, alpha=gamma, out=sums[index])
         total = total * ~step_ended
     return sums
+
+
+def explained_variance(value: Tensor, returns: Tensor) -> Tensor:
+    """How much of the variance of `returns` `value` explains, both [batch]: 1 at most, 0 where none varies."""
+    variance, left = returns.var(correction=0), (returns - value).var(correction=0)
+    return (1 - left / (variance + 1e-8)) * (variance > 0)

@@ -47,6 +47,18 @@ class RolloutBuffer:
             truncated=torch.empty(num_steps, num_envs, dtype=torch.bool, device=device),
         )
 
+    def shortened(self, num_steps: int) -> "RolloutBuffer":
+        """One of fewer steps in the same tensors."""
+        seen = self.obs[: num_steps + 1]
+        return RolloutBuffer(
+            obs=seen,
+            features=seen if self.features is self.obs else self.features[: num_steps + 1],
+            action=self.action[:num_steps],
+            reward=self.reward[:num_steps],
+            terminated=self.terminated[:num_steps],
+            truncated=self.truncated[:num_steps],
+        )
+
     def add(self, obs: Tensor, features: Tensor, action: Tensor, step: Step) -> None:
         if step.final_obs is not step.obs:
             self.final_obs.append((len(self._steps), step.final_obs))

@@ -8,11 +8,14 @@ from torch import Tensor
 
 from podracer_core.agents.adam import Adam
 
+LEAST_HANDED_DOWN = 1e-4
+"""An heir whose temperature is automatic begins no lower, also where its parent's was fixed at 0."""
+
 
 class Temperature:
     """ent_coef: [1], in effect; where it was given as "auto", it moves so that the entropy nears `target_entropy`.
 
-    log_ent_coef: [1], what is learned then; starts at 0
+    log_ent_coef: [1], what is learned then; starts at 0. Of a fixed one it is what heirs begin with that learn theirs
     optimizer: made by `make_optimizer` from parameters and gradients
     """
 
@@ -27,6 +30,7 @@ class Temperature:
         self.ent_coef = torch.full((1,), 1.0 if ent_coef == "auto" else ent_coef, device=device)
         self.log_ent_coef = torch.zeros(1, device=device)
         self.optimizer = make_optimizer(self.log_ent_coef, torch.zeros(1, device=device))
+        self.refresh()
 
     def update(self, log_prob: Tensor) -> None:
         """One step where it moves. log_prob: [batch], of the actions drawn, or its mean over them."""
@@ -40,3 +44,5 @@ class Temperature:
         """To be called when `log_ent_coef` was written to."""
         if self.automatic:
             torch.exp(self.log_ent_coef, out=self.ent_coef)
+        else:
+            torch.log(self.ent_coef.clamp(min=LEAST_HANDED_DOWN), out=self.log_ent_coef)

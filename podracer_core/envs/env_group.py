@@ -1,5 +1,6 @@
 """Several Gymnasium environments stepped one after another, here or in a process of their own. No torch."""
 
+import math
 import os
 import socket
 import subprocess
@@ -92,6 +93,8 @@ class EnvGroup:
         )
         for i, action in enumerate(self._native.each(actions)):
             final_obs[i], reward[i], terminated[i], truncated[i] = self._step(i, action)
+        if not (_surely_finite(reward) and _surely_finite(final_obs)):
+            self._check_finite(actions, reward, final_obs)
         obs = final_obs
         (ended,) = (terminated | truncated).nonzero()
         if ended.size:
@@ -124,14 +127,45 @@ class EnvGroup:
         self._episode_steps[i] = 0
         try:
             obs, _ = self.envs[i].reset(seed=seed)
-            return see(self.entry.observation_space, obs)
+            seen = see(self.entry.observation_space, obs)
         except Exception as error:  # as in _step
             raise self._crash(i, "while starting an episode", error) from error
+        what = "" if _surely_finite(seen) else _observed(seen)
+        if what:
+            raise self._fault(i, f"{what} while starting an episode.")
+        return seen
+
+    def _check_finite(self, actions: npt.NDArray[Any], reward: Float32Array, final_obs: npt.NDArray[Any]) -> None:
+        """Raises EnvironmentCrashedError where an environment gave what no agent can learn from."""
+        actions_given = list(self._native.each(actions))
+        for i, (paid, seen) in enumerate(zip(reward, final_obs, strict=True)):
+            what = f"gave the reward {paid}" if not np.isfinite(paid) else _observed(seen)
+            if what:
+                when = f"at step {self._episode_steps[i]} of an episode, on action {actions_given[i]}"
+                raise self._fault(i, f"{what} {when}.")
 
     def _crash(self, i: int, when: str, error: Exception) -> EnvironmentCrashedError:
-        text = " ".join(str(error).split())[:300]
-        what = f"{type(error).__name__}: {text}" if text else type(error).__name__
-        return EnvironmentCrashedError(f"{self.entry.id} (environment {self.first + i}) crashed {when}: {what}")
+        return self._fault(i, f"crashed {when}: {crash_text(error)}")
+
+    def _fault(self, i: int, what: str) -> EnvironmentCrashedError:
+        return EnvironmentCrashedError(f"{self.entry.id} (environment {self.first + i}) {what}")
+
+
+def _surely_finite(values: npt.NDArray[Any]) -> bool:
+    """Whether all are finite numbers, found out in a microsecond; False also where their squares are too large."""
+    return values.dtype == np.uint8 or math.isfinite(np.vdot(values, values))
+
+
+def _observed(seen: npt.NDArray[Any]) -> str:
+    """What is wrong with an observation, "" where all its numbers are finite."""
+    odd = seen[~np.isfinite(seen)]
+    return f"gave an observation with {odd[0]} in it" if odd.size else ""
+
+
+def crash_text(error: Exception) -> str:
+    """What an environment raised, on one line."""
+    text = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 class GroupProcess:

@@ -114,23 +114,30 @@ def best_processes(group: EnvGroup, num_envs: int, limit: int) -> int:
     processes = min(num_envs, limit)
     if processes == 1:
         return 1
-    env_id = group.entry.id
-    if env_id not in _seconds_per_step:
-        _seconds_per_step[env_id] = measure_step(group)
-    saved = _seconds_per_step[env_id] * num_envs * (1 - 1 / processes)
+    seconds = _seconds_per_step.get(group.entry.id) or measure_step(group)
+    if seconds is None:
+        return 1
+    _seconds_per_step[group.entry.id] = seconds
+    saved = seconds * num_envs * (1 - 1 / processes)
     return processes if saved > 2 * ROUND_TRIP else 1
 
 
-def measure_step(group: EnvGroup, seconds: float = 0.05, max_steps: int = 300) -> float:
-    """Mean seconds of one environment's step, episode starts included, under random actions."""
+def measure_step(group: EnvGroup, seconds: float = 0.05, max_steps: int = 300) -> float | None:
+    """Mean seconds of one environment's step, episode starts included, under random actions.
+
+    None where it crashes, which training will tell better.
+    """
     env = group.envs[0]
-    env.action_space.seed(0)
-    env.reset(seed=0)
-    began = time.perf_counter()
-    for count in range(1, max_steps + 1):  # noqa: B007 - used after the loop
-        _, _, terminated, truncated, _ = env.step(env.action_space.sample())
-        if terminated or truncated:
-            env.reset()
-        if time.perf_counter() - began > seconds:
-            break
+    try:
+        env.action_space.seed(0)
+        env.reset(seed=0)
+        began = time.perf_counter()
+        for count in range(1, max_steps + 1):  # noqa: B007 - used after the loop
+            _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+            if terminated or truncated:
+                env.reset()
+            if time.perf_counter() - began > seconds:
+                break
+    except Exception:  # an environment may raise anything
+        return None
     return (time.perf_counter() - began) / count

@@ -20,6 +20,7 @@ from podracer_core.envs.backends import refuse_other_state
 from podracer_core.envs.catalogue import CATALOGUE
 from podracer_core.envs.locomotion_physics import BatchPhysics, FeltPhysics, FloatArray, IntArray, PhysicsError
 from podracer_core.envs.locomotion_rules import RULES
+from podracer_core.envs.mujoco_warnings import unwarned
 from podracer_core.envs.vector_env import Step, VectorEnv
 from podracer_core.errors import EnvironmentCrashedError
 
@@ -149,16 +150,9 @@ class Locomotion(VectorEnv):
 
 @functools.cache
 def load_model(file: str) -> Any:
-    """One of Gymnasium's MuJoCo models; nothing here writes into it.
-
-    What MuJoCo's compiler finds old-fashioned in it would otherwise go to stderr and to a file in this folder.
-    """
-    before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(lambda text: None)
-    try:
+    """One of Gymnasium's MuJoCo models; nothing here writes into it."""
+    with unwarned():
         return mujoco.MjModel.from_xml_path(str(MODELS / file))
-    finally:
-        mujoco.set_mju_user_warning(before)
 
 
 def _to_bytes(generator: np.random.Generator) -> npt.NDArray[np.uint8]:

@@ -12,6 +12,7 @@ from gymnasium.envs.registration import EnvSpec
 from podracer_core.envs.allowed import import_allowed
 from podracer_core.envs.catalogue import CATALOGUE, CatalogueEntry, atari_entry
 from podracer_core.envs.known import refuse_missing_atari, refuse_module_id, refuse_unknown_id
+from podracer_core.envs.mujoco_warnings import unwarned_for
 from podracer_core.envs.spaces import describe_space
 from podracer_core.envs.wrapped import ATARI_FRAME_SKIP, is_atari, wrapping_of
 from podracer_core.errors import EnvError
@@ -40,7 +41,7 @@ def start(spec: EnvSpec) -> "gymnasium.Env[Any, Any]":
     if is_atari(spec.id):
         _register_games(spec.id)
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), unwarned_for(spec):
             warnings.simplefilter("ignore")  # such as "a newer version exists", which is the user's choice
             wrapping = wrapping_of(spec.id)
             return wrapping.apply(gymnasium.make(spec, disable_env_checker=True, **wrapping.env_kwargs))

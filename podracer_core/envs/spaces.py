@@ -262,6 +262,9 @@ def make_single(env_id: str, **kwargs: Any) -> "gymnasium.Env[Any, Any]":
     """The real Gymnasium environment, for playing and evaluating. `kwargs` go to gymnasium.make."""
     import gymnasium
 
+    from podracer_core.envs.mujoco_warnings import unwarned_for
     from podracer_core.envs.registered import registered_spec
 
-    return gymnasium.make(registered_spec(env_id), **kwargs)
+    spec = registered_spec(env_id)
+    with unwarned_for(spec):
+        return gymnasium.make(spec, **kwargs)

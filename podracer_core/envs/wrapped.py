@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from podracer_core.errors import CheckpointError, EnvError
+from podracer_core.errors import CheckpointError, EnvError, RenderError
 
 if TYPE_CHECKING:
     import gymnasium
@@ -75,7 +75,8 @@ def make_env(agent: "str | Path | Mapping[str, Any]", **kwargs: Any) -> "gymnasi
 
     agent: a checkpoint's path, or its metadata, such as `load_agent(path).metadata`
     kwargs: for gymnasium.make, such as render_mode
-    Raises CheckpointError for a file that is none, EnvError where the environment does not start.
+    Raises CheckpointError for a file that is none, EnvError where the environment does not start, RenderError where
+    it takes no render_mode that was given.
     """
     from podracer_core.checkpoint import load_agent
     from podracer_core.envs.spaces import make_single
@@ -84,4 +85,10 @@ def make_env(agent: "str | Path | Mapping[str, Any]", **kwargs: Any) -> "gymnasi
     env_kwargs, wrappers = metadata.get("env_kwargs") or {}, metadata.get("wrappers") or []
     if not set(env_kwargs) <= {"frameskip"}:
         raise CheckpointError(f"The agent asks for the environment with {env_kwargs}; only frameskip may be set.")
-    return Wrapping(env_kwargs, wrappers).apply(make_single(metadata["env_id"], **env_kwargs, **kwargs))
+    env_id = metadata["env_id"]
+    try:
+        return Wrapping(env_kwargs, wrappers).apply(make_single(env_id, **env_kwargs, **kwargs))
+    except TypeError as error:
+        if "render_mode" in kwargs and "argument 'render_mode'" in str(error):
+            raise RenderError(f"{env_id} draws no pictures: its __init__ takes no render_mode.") from error
+        raise

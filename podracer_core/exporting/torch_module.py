@@ -74,12 +74,13 @@ class LargestModule(nn.Module):
 
 
 class LargestOfEachModule(nn.Module):
+    shape: list[int]
     starts: Tensor
 
     def __init__(self, step: LargestOfEach) -> None:
         super().__init__()
         self.choices: list[int] = list(step.choices)
-        self.shape: list[int] = list(step.shape)
+        self.shape = list(step.shape)
         self.dtype = getattr(torch, step.dtype)
         self.register_buffer("starts", torch.tensor(step.starts))
 
@@ -89,6 +90,7 @@ class LargestOfEachModule(nn.Module):
 
 
 class BoundModule(nn.Module):
+    shape: list[int]  # declared here, where TorchScript sees the type of an empty one
     centre: Tensor
     half_range: Tensor
     low: Tensor
@@ -98,7 +100,7 @@ class BoundModule(nn.Module):
         super().__init__()
         self.tanh = step.squash == "tanh"
         self.rounded = np.dtype(step.dtype).kind != "f"
-        self.shape: list[int] = list(step.shape)
+        self.shape = list(step.shape)
         self.register_buffer("centre", torch.tensor((step.low + step.high) / 2))
         self.register_buffer("half_range", torch.tensor((step.high - step.low) / 2))
         self.register_buffer("low", torch.tensor(step.low.astype(step.dtype)))

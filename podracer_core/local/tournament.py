@@ -91,6 +91,7 @@ class LocalTournament:
             seconds=self.seconds,
             since_best=len(scored) - 1 - (best.scored or 0) if best else 0,
             confirmed_score=max(confirmed, default=None),
+            promised=len(self.pods(*ACTIVE)),
         )
 
     def pause(self) -> None:

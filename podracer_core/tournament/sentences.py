@@ -139,6 +139,14 @@ def no_ensemble(standing: int) -> str:
     return f"No ensemble was made: {there} on the leaderboard, and one needs at least two."
 
 
+def sees_otherwise(first: str, first_frames: int, other: str, frames: int) -> str:
+    """Why two agents make no ensemble."""
+    return (
+        f"{first} has a frame_stack of {first_frames} and {other} one of {frames}; "
+        "the agents of an ensemble have to see the same."
+    )
+
+
 def moved(name: str, worker: str, env_steps: int) -> str:
     """Of a pod that saved its state and left its worker, for a pause or to go on elsewhere."""
     start = f"saved at step {env_steps:,}, from which it goes on" if env_steps else "and begins again"

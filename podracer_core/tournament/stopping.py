@@ -12,7 +12,8 @@ from podracer_core.tournament.sentences import number
 class Standing:
     """What the stop rules look at.
 
-    pods: finished so far; since_best: of those, how many since the best score was set
+    pods: finished so far; env_steps: of pods that ended; promised: pods that have their env steps yet to train
+    since_best: of those finished, how many since the best score was set
     confirmed_score: the best confirmed score, None before the first
     """
 
@@ -21,6 +22,7 @@ class Standing:
     seconds: float
     since_best: int
     confirmed_score: float | None
+    promised: int = 0
 
 
 def stop_reason(stop: StopSpec, standing: Standing) -> str | None:
@@ -30,7 +32,7 @@ def stop_reason(stop: StopSpec, standing: Standing) -> str | None:
         return f"The target score of {number(stop.score)} was reached and confirmed at {number(confirmed)}."
     if stop.pods is not None and standing.pods >= stop.pods:
         return "Its one pod finished." if stop.pods == 1 else f"All {stop.pods:,} pods finished."
-    if stop.env_steps is not None and standing.env_steps >= stop.env_steps:
+    if stop.env_steps is not None and standing.env_steps >= stop.env_steps and not standing.promised:
         return f"The budget of {stop.env_steps:,} env steps is used up."
     if stop.hours is not None and standing.seconds >= stop.hours * 3600:
         return f"The time of {stop.hours:g} hour{'' if stop.hours == 1 else 's'} is used up."

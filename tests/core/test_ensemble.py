@@ -97,15 +97,25 @@ def test_what_cannot_be_one_policy_is_refused(tmp_path: Path) -> None:
     one = agent([1.0, 0, 0], discrete(3))
     with pytest.raises(CheckpointError, match="at least two"):
         make_ensemble([one])
-    with pytest.raises(CheckpointError, match="same env_id; got 'x' and 'y'"):
+    with pytest.raises(CheckpointError, match=r"ppo1 plays x and ppo1 y; .* the same environment"):
         make_ensemble([one, agent([1.0, 0, 0], discrete(3), env_id="y")])
-    with pytest.raises(CheckpointError, match="same spaces"):
+    with pytest.raises(CheckpointError, match=r"ppo1 observes Box.* Discrete.*; .* need the same spaces"):
         make_ensemble([one, agent([1.0, 0], discrete(2))])
     broken = make_ensemble([one, one])
     del broken.tensors["members.1.actor.0.bias"]
     save_ensemble(broken, tmp_path / "broken.safetensors")
     with pytest.raises(CheckpointError, match="not a whole Podracer checkpoint"):
         load_agent(tmp_path / "broken.safetensors")
+
+
+def test_agents_that_see_unlike_numbers_of_frames_are_refused_by_name_and_number() -> None:
+    stacked = SpaceInfo(kind="box", shape=(4, 1), low=(-1.0,) * 4, high=(1.0,) * 4)
+    spaces = {"observation": stacked.model_dump(), "action": discrete(2).model_dump()}
+    one = agent([0.0, 1.0], discrete(2))
+    four = agent([1.0, 0.0], discrete(2), hyperparameters={"frame_stack": 4}, spaces=spaces, lineage={})
+    sentence = r"ppo0 has a frame_stack of 1 and agent 2 one of 4; the agents of an ensemble have to see the same\."
+    with pytest.raises(CheckpointError, match=sentence):
+        make_ensemble([one, four])
 
 
 def test_the_command_makes_one_that_evaluates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

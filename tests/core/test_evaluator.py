@@ -50,14 +50,36 @@ def test_exactly_as_many_episodes_are_played_as_were_asked_for(episodes: int) ->
 def test_an_episode_that_would_never_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     class Endless(UnevenEnv):
         max_episode_steps = None
+        num_steps = 0
 
         def step(self, actions: Tensor) -> Step:
+            self.num_steps += 1
             return super().step(actions)._replace(terminated=torch.zeros(self.num_envs, dtype=torch.bool))
 
     monkeypatch.setattr("podracer_core.evaluator.MOST_EPISODE_STEPS", 50)
-    played = play(Endless(2), act, 2, seed=0)
+    env, evaluator = Endless(2), Evaluator("Endless-v0", "cpu")
+    evaluator._env = env
+    evaluation = evaluator.evaluate(act, 2, seed=0)
+    assert evaluation is not None
+    assert list(evaluation.lengths) == [50, 50]
+    assert evaluator.notes() == [
+        "2 of 2 episodes of an evaluation had not ended after 50 steps and count as they stood then; "
+        "Endless-v0 has no max_episode_steps."
+    ]
+    assert evaluator.notes() == []
+    several = play(env, act, 6, seed=0)
+    assert several is not None
+    assert several.lengths.tolist() == [50] * 6
+    assert env.num_steps == 50 + 50  # nobody plays on who will not end
+
+
+def test_episodes_that_end_are_not_cut_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podracer_core.evaluator.MOST_EPISODE_STEPS", 50)
+    env = UnevenEnv(40)
+    env.max_episode_steps = None
+    played = play(env, act, 160, seed=0)
     assert played is not None
-    assert played.lengths.tolist() == [50, 50]
+    assert played.lengths.tolist() == [length for length in range(1, 41) for _ in range(4)]
 
 
 def test_the_same_seed_gives_the_same_returns_and_another_does_not() -> None:

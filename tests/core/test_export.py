@@ -142,6 +142,10 @@ SPACES = {
     "several choices": SpaceInfo(kind="multidiscrete", shape=(2,), dtype="int64", nvec=(2, 3), starts=(0, 5)),
     "lamps": SpaceInfo(kind="multibinary", shape=(2, 2), dtype="int8"),
     "whole numbers": SpaceInfo(kind="box", shape=(2,), dtype="int32", low=(-3.0, 0.0), high=(3.0, 9.0)),
+    "one number": SpaceInfo(kind="box", dtype="float16", low=(-1.0,), high=(3.0,)),
+    "one whole number": SpaceInfo(kind="box", dtype="int64", low=(-1.0,), high=(3.0,)),
+    "one choice": SpaceInfo(kind="multidiscrete", dtype="int64", nvec=(3,), starts=(7,)),
+    "one lamp": SpaceInfo(kind="multibinary", dtype="int8"),
 }
 
 
@@ -166,6 +170,17 @@ def test_actions_keep_shape_type_bounds_and_start(space: str, algorithm: str, fo
     # Far beyond, every action is at a bound, exactly.
     edge = run(format, export.make_export(agent, format).data, np.full((1, 4), 1e9, np.float32))
     assert ((edge == low) | (edge == high)).all()
+
+
+@pytest.mark.parametrize("format", export.FORMATS)
+@pytest.mark.parametrize(
+    "space", [SPACES[name] for name in SPACES if name.startswith("one ")], ids=lambda space: space.text
+)
+def test_observations_of_one_number_go_in(space: SpaceInfo, format: Any) -> None:
+    for observation in (space, SpaceInfo(kind="dict", parts=(("only", space),))):
+        agent = agent_of(observation, discrete(4))
+        obs, rows = export.draw_observations(agent, 50, np.random.default_rng(2))
+        np.testing.assert_array_equal(run(format, export.make_export(agent, format).data, rows), agent.act(obs))
 
 
 @pytest.mark.parametrize("format", export.FORMATS)

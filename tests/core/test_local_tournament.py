@@ -22,6 +22,7 @@ from podracer_core.playing import play_episodes
 from podracer_core.spec import TournamentSpec
 from podracer_core.spec_parse import spec_parse
 from podracer_core.tournament.leaderboard import ranked
+from podracer_core.tournament.stopping import stop_reason
 from tests.event_files import read
 from tests.stack import wait_for
 
@@ -246,4 +247,16 @@ def assert_counted_once(tournament: LocalTournament) -> None:
     assert set(told) == {agent.index for agent in tournament.pods(PodStatus.FINISHED)}
     for agent in tournament.pods(PodStatus.FINISHED):
         assert agent.budget is not None
-        assert agent.budget <= agent.env_steps < 1.2 * agent.budget + 2048
+        assert agent.budget <= agent.env_steps < agent.budget + agent.num_envs
+
+
+def test_pods_that_have_begun_keep_their_parts_of_a_budget_of_env_steps(tmp_path: Path) -> None:
+    spec = make_spec(pool={"size": 2}, round={"env_steps": 500}, stop={"env_steps": 1500})
+    tournament = LocalTournament(spec, tmp_path, slots=1)
+    tournament._fill()
+    first, second = tournament.agents.values()
+    first.status, first.env_steps = PodStatus.FINISHED, 1500
+    assert stop_reason(spec.stop, tournament.standing()) is None
+    second.status = PodStatus.FINISHED
+    assert stop_reason(spec.stop, tournament.standing()) == "The budget of 1,500 env steps is used up."
+    tournament.home.close()

@@ -80,7 +80,7 @@ def test_a_missed_target_is_no_failure_and_hyperparameters_are_in_effect(tmp_pat
     assert ran.returncode == 0, ran.stderr
     answer = json.loads(ran.stdout.splitlines()[-1])
     assert answer["reached_target"] is False
-    assert answer["env_steps"] == 640  # 5 rollouts of 4 x 32
+    assert answer["env_steps"] == 600  # whole steps of 4 environments
     assert "4 environments on cpu, 1 thread" in ran.stderr
     with safe_open(out, "numpy") as file:
         hyperparameters = json.loads(file.metadata()["hyperparameters"])

@@ -16,6 +16,7 @@ from podracer_core import load_agent
 from podracer_core.agents.training_state import load_state
 from podracer_core.envs.backends import Choice
 from podracer_core.envs.catalogue import default_hyperparameters
+from podracer_core.envs.vector_env import make_vector_env
 from podracer_core.hyperparameters import complete
 from podracer_core.pod import Pod
 from podracer_core.progress import Directive, Log, Outcome, PodResult, Progress, Saved
@@ -79,6 +80,21 @@ def test_what_an_environment_has_to_say_is_logged_once(tmp_path: Path, monkeypat
     messages, result = run_pod(make_plan(tmp_path, "Hopper-v5", num_envs=4, env_steps=1024, eval_episodes=1))
     assert result.outcome is Outcome.FINISHED
     assert [message.text for message in messages if isinstance(message, Log)].count(choice.note) == 1
+
+
+def test_an_evaluation_that_cut_its_episodes_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unbounded(*arguments: Any) -> Any:
+        env = make_vector_env(*arguments)
+        env.max_episode_steps = None
+        return env
+
+    monkeypatch.setattr("podracer_core.evaluator.make_vector_env", unbounded)
+    monkeypatch.setattr("podracer_core.evaluator.MOST_EPISODE_STEPS", 5)
+    messages, _ = run_pod(make_plan(tmp_path, env_steps=256))
+    told = [message.text for message in messages if isinstance(message, Log) and "had not ended" in message.text]
+    assert [text.split(" and count")[0] for text in told] == [
+        "4 of 4 episodes of an evaluation had not ended after 5 steps"
+    ]
 
 
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "Pendulum-v1"])

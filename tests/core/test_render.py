@@ -55,6 +55,13 @@ class Blind(Corridor):
     metadata = {"render_modes": []}  # noqa: RUF012
 
 
+class Plain(Corridor):
+    """As an environment is that nobody thought of drawing."""
+
+    def __init__(self, fault: str) -> None:
+        super().__init__(fault=fault)
+
+
 @pytest.fixture(autouse=True)
 def _registered() -> None:
     for name, entry, fault in (
@@ -63,6 +70,7 @@ def _registered() -> None:
         ("Nothing-v0", Corridor, "nothing"),
         ("Luck-v0", Corridor, "luck"),
         ("Blind-v0", Blind, ""),
+        ("Plain-v0", Plain, ""),
     ):
         if name not in gymnasium.registry:
             gymnasium.register(name, entry_point=entry, kwargs={"fault": fault}, disable_env_checker=True)
@@ -150,6 +158,7 @@ def test_an_episode_that_comes_out_otherwise_is_not_shown(tmp_path: Path) -> Non
         ("NoScreen-v0", r"NoScreen-v0 cannot be drawn on this machine: there is no screen anywhere\."),
         ("Nothing-v0", r"Nothing-v0 draws no pictures: its render\(\) gives none"),
         ("Blind-v0", "Blind-v0 draws no pictures: it has no render mode rgb_array"),
+        ("Plain-v0", "Plain-v0 draws no pictures: its __init__ takes no render_mode"),
     ],
 )
 def test_what_cannot_be_drawn_is_said_in_a_sentence(env_id: str, sentence: str, tmp_path: Path) -> None:

@@ -295,12 +295,21 @@ def standing(tournament: Tournament) -> Standing:
     """What the stop rules look at."""
     return Standing(
         pods=tournament.pods_finished,
-        # Running pods keep to what they were promised, and are scored before a budget ends the tournament.
         env_steps=tournament.env_steps_spent,
         seconds=running_seconds(tournament),
         since_best=tournament.since_best,
         confirmed_score=tournament.confirmed_score,
+        promised=_promised(tournament),
     )
+
+
+def _promised(tournament: Tournament) -> int:
+    """Pods that a budget of env steps was shared out to, which keep their part and are scored before it ends the
+    tournament. Nobody asks before it is used up."""
+    budget = tournament.parsed_spec.stop.env_steps
+    if budget is None or tournament.env_steps_spent < budget:
+        return 0
+    return tournament.pods.filter(status__in=Pod.ACTIVE).count()
 
 
 def running_seconds(tournament: Tournament) -> float:

@@ -51,6 +51,14 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_does_not() -> Non
     assert not torch.equal(first.network.parameters, other.network.parameters)
 
 
+def test_the_entropy_coefficient_falls_with_what_remains_only_where_asked() -> None:
+    falling, steady, lower = make(ent_coef=0.2, anneal_ent_coef=True), make(ent_coef=0.2), make(ent_coef=0.05)
+    for learner, remaining in ((falling, 0.25), (steady, 0.25), (lower, 1.0)):
+        learner.iterate(remaining)
+    assert torch.equal(falling.network.parameters, lower.network.parameters)
+    assert not torch.equal(steady.network.parameters, lower.network.parameters)
+
+
 def test_an_heir_starts_with_its_parent_s_weights_and_running_square_and_its_own_learning_rate() -> None:
     parent = train(make(), 3)
     heir = make(learning_rate=1e-5, seed=2)

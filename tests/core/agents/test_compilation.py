@@ -61,6 +61,9 @@ def test_a_pod_without_a_compiler_trains_and_says_so(tmp_path: Path) -> None:
     assert "not compiled: no C++ compiler is installed" in logs(messages)
 
 
-def test_an_algorithm_that_gains_nothing_says_so(tmp_path: Path) -> None:
-    messages, _ = run_pod(make_plan(tmp_path, algorithm="a2c", compile=True))
+@pytest.mark.parametrize(
+    ("algorithm", "schedule"), [("a2c", {}), ("ppo", {"anneal_clip_coef": True}), ("ppo", {"anneal_ent_coef": True})]
+)
+def test_what_gains_nothing_says_so(algorithm: str, schedule: dict[str, Any], tmp_path: Path) -> None:
+    messages, _ = run_pod(make_plan(tmp_path, algorithm=algorithm, hyperparameters=schedule, compile=True))
     assert "not compiled" in logs(messages)

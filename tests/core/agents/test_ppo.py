@@ -1,6 +1,7 @@
 """PPO: it learns, repeats itself, and hyperparameters are in effect."""
 
 import math
+from itertools import product
 from typing import Any
 
 import pytest
@@ -87,6 +88,26 @@ def test_the_learning_rate_falls_with_what_remains_only_where_asked() -> None:
     steady.iterate(0.25)
     assert annealed.metrics()["learning_rate"] == pytest.approx(0.25e-2)
     assert steady.metrics()["learning_rate"] == pytest.approx(1e-2)
+
+
+def test_clip_and_entropy_coefficients_fall_with_what_remains_only_where_asked() -> None:
+    coefficients = {"clip_coef": 0.4, "ent_coef": 0.02}
+    ways = product([False, True], repeat=2)
+    learners = [make(**coefficients, anneal_clip_coef=clip, anneal_ent_coef=ent) for clip, ent in ways]
+    for learner in learners:
+        learner.iterate(0.25)
+    assert [(learner.clip_coef, learner.ent_coef) for learner in learners] == [
+        (0.4, 0.02),
+        (0.4, 0.005),
+        (0.1, 0.02),
+        (0.1, 0.005),
+    ]
+    # What they fall to is what is learned with.
+    lower = make(clip_coef=0.1, ent_coef=0.005)
+    lower.iterate(1.0)
+    assert torch.equal(lower.network.parameters, learners[3].network.parameters)
+    assert not torch.equal(lower.network.parameters, learners[1].network.parameters)
+    assert not torch.equal(lower.network.parameters, learners[2].network.parameters)
 
 
 def test_target_kl_ends_an_update_early() -> None:

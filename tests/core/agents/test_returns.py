@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from podracer_core.agents.returns import discounted_sums, gae
+from podracer_core.agents.returns import discounted_sums, explained_variance, gae
 
 
 def column(*values: float) -> Tensor:
@@ -58,3 +58,12 @@ def test_doubling_gives_what_the_recursion_gives(num_steps: int, seed: int) -> N
 def test_discounted_sums_restart_after_an_episode_and_go_on_from_the_start() -> None:
     sums = discounted_sums(column(1, 1, 1), flags(0, 1, 0), torch.tensor([4.0]), 0.5)
     torch.testing.assert_close(sums, column(3, 2.5, 1))
+
+
+def test_explained_variance_worked_by_hand() -> None:
+    """Returns 1, 2, 6 vary by 14/3; what is left of them, 0, 0, 3, by 2."""
+    returns = torch.tensor([1.0, 2.0, 6.0])
+    torch.testing.assert_close(explained_variance(torch.tensor([1.0, 2.0, 3.0]), returns), torch.tensor(1 - 6 / 14))
+    assert explained_variance(returns + 5, returns) == 1
+    for alike in ([3.0], [3.0, 3.0]):
+        assert explained_variance(torch.zeros(len(alike)), torch.tensor(alike)) == 0

@@ -44,6 +44,35 @@ class CrashingReset(Sample):
         raise RuntimeError("no level left")
 
 
+class NotANumber(Sample):
+    """Pays what is no number on action 2 in step 3, and observes what is not finite on action 1 there."""
+
+    def step(self, action: Any) -> Any:
+        self.action = action
+        return super().step(action)
+
+    def reward(self, action: Any) -> float:
+        return np.nan if self.count == 3 and action == 2 else 1.0
+
+    def observe(self) -> Any:
+        return np.array([-np.inf if self.count == 3 and self.action == 1 else self.count], np.float32)
+
+
+class StartsNowhere(Sample):
+    def observe(self) -> Any:
+        return np.array([np.nan], np.float32)
+
+
+class Far(Sample):
+    """Sees and pays the largest numbers there are."""
+
+    def observe(self) -> Any:
+        return np.array([3e38], np.float32)
+
+    def reward(self, action: Any) -> float:
+        return 3e38
+
+
 class Dying(Sample):
     """Takes its whole process down on step 2."""
 

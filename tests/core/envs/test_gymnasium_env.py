@@ -29,7 +29,7 @@ SAMPLES = [
     "Crashing", "CrashingReset", "Dying", "Slow", "StartsAtMinusOne", "Matrix",
     "ManyChoices", "Switches", "ByteChoice", "Integers", "OneNumber", "TupleActions", "NothingToDo", "NothingToSee",
     "Unbounded", "UnboundedIntegers", "LargestFloats", "Camera", "Cube", "CameraAndSpeed", "Words",
-    "NumberedParts",
+    "NumberedParts", "NotANumber", "StartsNowhere", "Far",
 ]  # fmt: skip
 
 
@@ -48,7 +48,7 @@ def make() -> Iterator[object]:
     """GymnasiumVectorEnv, closed when the test ends."""
     made: list[GymnasiumVectorEnv] = []
 
-    def build(name: str, num_envs: int, processes: int = 1) -> GymnasiumVectorEnv:
+    def build(name: str, num_envs: int, processes: int | None = 1) -> GymnasiumVectorEnv:
         env_id = f"podracer-tests/{name}-v0" if name in SAMPLES else name
         made.append(GymnasiumVectorEnv(env_id, num_envs, "cpu", processes))
         return made[-1]
@@ -111,6 +111,50 @@ def test_a_crash_at_the_start_of_an_episode_is_told(make) -> None:
     message = "crashed while starting an episode: RuntimeError: no level left"
     with pytest.raises(EnvironmentCrashedError, match=message):
         make("CrashingReset", 2).reset(0)
+
+
+@pytest.mark.parametrize("name", ["Crashing", "CrashingReset"])
+def test_what_crashes_while_its_steps_are_timed_is_told_where_it_crashes_in_training(
+    make, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    env = make(name, 4, processes=None)
+
+    def train() -> None:
+        env.reset(0)
+        for _ in range(3):
+            env.step(torch.full((4,), 2))
+
+    with pytest.raises(EnvironmentCrashedError, match=rf"{name}-v0 \(environment 0\) crashed"):
+        train()
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize(
+    ("action", "given"), [(2, "the reward nan"), (1, "an observation with -inf in it")], ids=["reward", "obs"]
+)
+def test_what_is_not_finite_names_the_environment_the_step_and_the_action(
+    make, action: int, given: str, processes: int
+) -> None:
+    env = make("NotANumber", 4, processes)
+    env.reset(0)
+    for _ in range(6):  # a whole episode, and two steps
+        env.step(torch.tensor([0, 0, 0, 0]))
+    message = rf"NotANumber-v0 \(environment 3\) gave {given} at step 3 of an episode, on action {action}\."
+    with pytest.raises(EnvironmentCrashedError, match=message):
+        env.step(torch.tensor([0, 0, 0, action]))
+
+
+def test_a_first_observation_that_is_not_finite_is_told(make) -> None:
+    with pytest.raises(EnvironmentCrashedError, match="gave an observation with nan in it while starting an episode"):
+        make("StartsNowhere", 2).reset(0)
+
+
+def test_large_numbers_are_numbers(make) -> None:
+    env = make("Far", 2)
+    env.reset(0)
+    step = env.step(torch.zeros(2, dtype=torch.int64))
+    assert step.reward.isfinite().all()
 
 
 def test_a_process_that_dies_is_told(make) -> None:

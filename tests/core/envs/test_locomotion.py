@@ -20,11 +20,16 @@ from podracer_core.envs.known import environment_check
 from podracer_core.envs.locomotion import Locomotion
 from podracer_core.envs.locomotion_physics import PhysicsError
 from podracer_core.envs.locomotion_rules import RULES
+from podracer_core.envs.registered import registered_spec, start
+from podracer_core.envs.spaces import make_single
 from podracer_core.envs.vector_env import Step, make_vector_env
 from podracer_core.errors import EnvError, EnvironmentCrashedError
 from podracer_core.hyperparameters import complete
 
 NUM_ENVS = 3
+OLD_FASHIONED = ["HalfCheetah-v5", "HalfCheetah-v4"]
+"""Whose models MuJoCo's compiler has something to say of."""
+
 FALLING = [env_id for env_id, rules in RULES.items() if rules.healthy]
 pytestmark = pytest.mark.filterwarnings("ignore:.*is out of date:DeprecationWarning")
 
@@ -248,3 +253,18 @@ def test_ppo_learns_to_stand_longer_and_hop() -> None:
     agent = PPO(make_vector_env("Hopper-v5", 16), hp, seed=1)
     returns = [agent.iterate(1.0).returns.mean() for _ in range(6)]
     assert returns[-1] > 2 * returns[0], returns
+
+
+@pytest.mark.parametrize("env_id", OLD_FASHIONED)
+@pytest.mark.parametrize("make", [make_single, lambda env_id: start(registered_spec(env_id))], ids=["play", "train"])
+def test_what_the_compiler_finds_old_fashioned_is_neither_printed_nor_written(
+    env_id: str, make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    gymnasium.make(env_id).close()
+    assert "settotalmass" in capfd.readouterr().err
+    (log,) = tmp_path.iterdir()
+    log.unlink()
+    make(env_id).close()
+    assert capfd.readouterr() == ("", "")
+    assert list(tmp_path.iterdir()) == []

@@ -30,6 +30,13 @@ def test_a_rule_is_met_at_its_bound_and_says_so(
     assert says in (stop_reason(rules, replace(NOTHING, **met)) or "")
 
 
+def test_a_budget_of_env_steps_ends_nothing_that_was_promised_a_part_of_it() -> None:
+    rules, spent = StopSpec(env_steps=5000), replace(NOTHING, env_steps=5001)
+    assert stop_reason(rules, replace(spent, promised=1)) is None
+    assert stop_reason(rules, spent) is not None
+    assert stop_reason(StopSpec(env_steps=5000, hours=1), replace(spent, promised=1, seconds=3600)) is not None
+
+
 def test_the_tightest_budget_is_the_progress() -> None:
     rules = StopSpec(pods=10, env_steps=1000)
     assert budget_progress(rules, replace(NOTHING, pods=2, env_steps=700)) == 0.7

@@ -551,6 +551,19 @@ def test_a_budget_too_short_for_whole_rounds_is_shared_out_and_every_pod_is_scor
     assert set(tournament.pods.values_list("status", flat=True)) == {"FINISHED"}
 
 
+def test_pods_that_a_budget_was_shared_out_to_are_scored_before_it_ends_the_tournament(db: None) -> None:
+    tournament = making.tournament(pool={"size": 3}, round={"env_steps": 1000}, stop={"env_steps": 3000})
+    *first, last = [making.claim() for _ in range(3)]
+    for claimed in first:  # which train more than they were given, as a pod of very many environments may
+        making.finish(claimed, making.result(env_steps=1600))
+    tournament.refresh_from_db()
+    assert (tournament.status, tournament.env_steps_spent) == ("RUNNING", 3200)
+    making.finish(last, making.result(env_steps=1600))
+    tournament.refresh_from_db()
+    assert (tournament.status, tournament.reason) == ("FINISHED", "The budget of 3,000 env steps is used up.")
+    assert set(tournament.pods.values_list("status", flat=True)) == {"FINISHED"}
+
+
 def test_a_tiny_budget_is_split_between_the_pods_of_the_pool(db: None) -> None:
     making.tournament(pool={"size": 2}, round={"env_steps": 100_000}, stop={"env_steps": 300})
     assert [making.claim().plan["env_steps"], making.claim().plan["env_steps"]] == [150, 150]

@@ -132,10 +132,7 @@ def _check_sight(members: list[Agent]) -> None:
     frames = [int(member.hyperparameters.get("frame_stack", 1)) for member in members]
     for member, count in zip(members, frames, strict=True):
         if count != frames[0]:
-            raise TournamentError(
-                f"{members[0].name} has a frame_stack of {frames[0]} and {member.name} one of {count}; "
-                "the agents of an ensemble have to see the same."
-            )
+            raise TournamentError(sentences.sees_otherwise(members[0].name, frames[0], member.name, count))
 
 
 def _create(tournament: Tournament, members: list[Agent]) -> Agent:
