@@ -92,7 +92,8 @@ def _with_defaults(data: Mapping[str, Any], entry: catalogue.CatalogueEntry | No
     env_id = str(data["env_id"])
     if entry is None:
         return filled
-    if not filled.get("name"):
+    name = filled.get("name")
+    if not name or (isinstance(name, str) and name.isspace()):
         filled["name"] = f"{env_id} tournament"[:120]
     if filled.get("round") in (None, {}):
         filled["round"] = {"env_steps": entry.default_round_env_steps}

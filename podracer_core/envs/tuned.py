@@ -217,7 +217,7 @@ PENDULUM: dict[str, Hyperparameters] = {
         "num_steps": 128,
         "num_epochs": 10,
         "num_minibatches": 16,
-        "gamma": 0.9,
+        "gamma": 0.97,
         "gae_lambda": 0.95,
         "norm_reward": True,
     },

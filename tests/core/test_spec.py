@@ -111,6 +111,11 @@ SPECS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.parametrize("name", ["", " ", "\t\n"])
+def test_a_blank_name_is_as_none(name: str) -> None:
+    assert spec_parse({"env_id": "CartPole-v1", "name": name}).name == "CartPole-v1 tournament"
+
+
 @given(SPECS)
 def test_an_accepted_specification_is_read_back_equal(data: Any) -> None:
     try:
