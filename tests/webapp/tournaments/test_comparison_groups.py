@@ -203,6 +203,12 @@ def test_tournaments_to_compare_are_searched_among_all_that_are_seen(
     assert "No tournament has nothing here in its name" in page_of(browser, "q=nothing+here&only=options")
 
 
+def test_all_that_is_chosen_stays_ticked_also_where_it_is_more_than_can_be_compared(browser: Client) -> None:
+    chosen = [making.tournament(start=False).pk for _ in range(groups.MOST_REPEATED + 1)]
+    page = page_of(browser, "&".join(f"t={one}" for one in chosen) + "&only=options")
+    assert [one for one in chosen if f'value="{one}" checked' not in page] == []
+
+
 def table(api: Client, path: str) -> list[dict[str, str]]:
     response = api.get(path)
     assert response.status_code == 200

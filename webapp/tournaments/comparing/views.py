@@ -149,7 +149,7 @@ def _offered(query: QueryDict, visible: Q) -> Item:
     found = [Q(name__icontains=word) | Q(env_id__icontains=word) for word in words]
     page = selectors.tournament_list(visible=reduce(and_, found, visible), limit=OFFERED)
     ids = [int(text) for text in query.getlist("t") if text.isdecimal() and len(text) <= MOST_DIGITS]
-    chosen = selectors.tournament_list(visible=visible & Q(pk__in=ids))["items"] if ids else []
+    chosen = selectors.tournament_list(visible=visible & Q(pk__in=ids), limit=len(ids))["items"] if ids else []
     others = [item for item in page["items"] if int(item["id"]) not in ids]
     offered = [{**item, "chosen": True} for item in chosen] + others
     return {"offered": offered, "count": page["count"], "newest": len(page["items"]), "words": " ".join(words)}
