@@ -83,22 +83,20 @@ def crossover(spec: TournamentSpec, order: Order, rng: Random) -> Offspring | No
     Uniform crossover (Syswerda 1989), of parents that differ: an agent and one that continues it have nothing to
     exchange. What shapes the network comes with the weights.
     """
-    free = {name: searched(spaces(spec, name)) for name in {parent.algorithm for parent in order}}
-
-    def genes(parent: Parent) -> Hashable:
-        values = values_of(parent)
-        return parent.algorithm, tuple(values[name] for name in free[parent.algorithm])
-
-    alike, of_algorithm = Counter(map(genes, order)), Counter(map(_algorithm, order))
-    paired = [parent for parent in order if of_algorithm[parent.algorithm] > alike[genes(parent)]]
-    if not paired:
+    paired = _not_alone(order, _algorithm)
+    while paired:
+        one = pick(paired, spec.generator, rng)
+        free = searched(spaces(spec, one.algorithm))
+        partners = [parent for parent in _like(one, order, _algorithm) if _differ(one, parent, free)]
+        if partners:
+            break
+        paired = [parent for parent in paired if parent.algorithm != one.algorithm]  # all of which are alike
+    else:
         return None
-    one = pick(paired, spec.generator, rng)
-    partners = [parent for parent in _like(one, order, _algorithm) if genes(parent) != genes(one)]
     other = pick(partners, spec.generator, rng)
     better, worse = (parent for parent in order if parent is one or parent is other)
     ours, theirs = values_of(better), values_of(worse)
-    differing = [name for name in free[better.algorithm] if ours[name] != theirs[name]]
+    differing = [name for name in free if ours[name] != theirs[name]]
 
     def crossed() -> Values:
         taken = [name for name in differing if rng.random() < 0.5] or [rng.choice(differing)]
@@ -218,6 +216,14 @@ def _offspring(
         tuple(parent.entry.index for parent in inherits),
         {name: (old[name], value) for name, value in values.items() if value != old[name]},
         origin,
+    )
+
+
+def _differ(one: Parent, other: Parent, names: Sequence[str]) -> bool:
+    """Whether any of these values does. Of a thousand that may be asked for, most do in the first."""
+    return any(
+        one.num_envs != other.num_envs if name == NUM_ENVS else one.hyperparameters[name] != other.hyperparameters[name]
+        for name in names
     )
 
 
