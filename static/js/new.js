@@ -14,7 +14,8 @@ const rows = new Rows($("[data-rows]"), $("template[data-row]"), chosen);
 const check = new Check(form, rows);
 // Written into the form, so that a page that comes back with errors still knows what a person typed.
 const touched = new Set(form.elements.touched.value.split(" ").filter(Boolean));
-let known = environment.value.trim();
+// Whose defaults the fields have: another environment may be chosen before this script comes.
+let known = form.elements.defaults_of.value;
 let arriving = null;
 let held = false;
 
@@ -24,6 +25,7 @@ function touch(name) {
 }
 
 function defaultsFill(defaults) {
+  form.elements.defaults_of.value = known;
   for (const [name, value] of Object.entries(defaults.fields)) {
     if (!touched.has(name)) form.elements[name].value = value;
   }
@@ -98,6 +100,24 @@ async function submitHold(submitter) {
   if (known !== null) form.requestSubmit(submitter);
 }
 
+function altered(field) {
+  if (field.type === "hidden") return false;
+  if (field.type === "radio") return field.checked && !field.defaultChecked;
+  if (field.type === "checkbox") return field.checked !== field.defaultChecked;
+  if (!field.options) return "defaultValue" in field && field.value !== field.defaultValue;
+  const offered = [...field.options].filter((option) => option.defaultSelected);
+  if (!offered.length && !field.multiple) offered.push(field.options[0]);
+  return [...field.options].some((option) => option.selected !== offered.includes(option));
+}
+
+// What was typed or chosen before this script came, or is there again because somebody went back.
+function earlierFollow() {
+  for (const field of [...form.elements].filter(altered)) {
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    if (field !== document.activeElement || field.type === "radio") field.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+}
+
 form.addEventListener("input", (event) => {
   const name = event.target.name ?? "";
   touch(name.startsWith("space-") ? "space" : name);
@@ -143,7 +163,5 @@ form.addEventListener("click", (event) => {
 
 galleryStart(environment, environmentFollow);
 dropStart();
-// What was typed before this script came, or is there again because somebody went back.
-const typed = [...form.elements].filter((field) => field.type !== "hidden" && "defaultValue" in field && field.value !== field.defaultValue);
-for (const field of typed) field.dispatchEvent(new Event("input", { bubbles: true }));
-if (!$(".error", environment.closest(".field"))) environmentLook(false);
+earlierFollow();
+if (!arriving && !$(".error", environment.closest(".field"))) environmentLook(false);

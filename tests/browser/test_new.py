@@ -1,6 +1,8 @@
 """The form of a new tournament in a real browser."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -127,17 +129,48 @@ def test_each_row_draws_what_it_says(page: Page) -> None:
     expect(row.locator(".stem")).to_have_count(1)
 
 
-def test_what_is_typed_before_the_script_has_come_is_checked_too(page: Page, stack: Stack) -> None:
-    identity = stack.api("POST", "/tournaments", {"name": "typed at once", "env_id": "CartPole-v1"})["id"]
+@contextmanager
+def before_the_script(page: Page, address: str) -> Iterator[None]:
+    """The form's page, whose script comes only at the end."""
     held: list[Route] = []
     script = re.compile(r"/js/new(\.[0-9a-f]+)?\.js$")
     page.route(script, lambda route: held.append(route))
     with page.expect_request(script):
-        page.goto(f"/tournaments/new/?from={identity}", wait_until="commit")
-    page.get_by_label("Pool size").fill("4")
+        page.goto(address, wait_until="commit")
+    yield
     for route in held:
         route.continue_()
+
+
+def test_what_is_typed_before_the_script_has_come_is_checked_too(page: Page, stack: Stack) -> None:
+    identity = stack.api("POST", "/tournaments", {"name": "typed at once", "env_id": "CartPole-v1"})["id"]
+    with before_the_script(page, f"/tournaments/new/?from={identity}"):
+        page.get_by_label("Pool size").fill("4")
     expect(page.locator("[data-differences] dl > div")).to_have_text([re.compile(r"Pool size\s*was 2\s*now 4")])
+
+
+@pytest.mark.parametrize("how", ["card", "typed", "typed and left"])
+def test_an_environment_chosen_before_the_script_has_come_brings_its_defaults(page: Page, how: str) -> None:
+    with before_the_script(page, "/tournaments/new/"):
+        page.get_by_label("Pool size").fill("3")
+        if how == "card":
+            page.locator(".env", has_text="Pendulum-v1").click()
+        else:
+            page.get_by_label("Environment").fill("Pendulum-v1")
+        if how == "typed and left":
+            page.get_by_label("Pool size").focus()
+    page.wait_for_load_state("networkidle")
+    page.get_by_label("Pool size").focus()
+    expect(page.get_by_label("Target score")).to_have_value("-200")
+    expect(page.get_by_label("Environment")).to_have_value("Pendulum-v1")
+    expect(page.get_by_label("Pool size")).to_have_value("3")
+    expect(page.locator(".env:has(input:checked)")).to_contain_text("Pendulum-v1")
+
+
+def test_algorithms_chosen_before_the_script_has_come_bring_their_rows(page: Page) -> None:
+    with before_the_script(page, "/tournaments/new/"):
+        page.get_by_label("Algorithms").select_option(["ppo", "a2c"])
+    expect(page.get_by_label("Algorithm 1")).to_be_visible()
 
 
 def test_running_again_shows_what_is_changed(page: Page, stack: Stack) -> None:
