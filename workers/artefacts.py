@@ -27,7 +27,7 @@ from webapp.tournaments.artefacts import artefacts, ensembles
 from webapp.tournaments.artefacts.artefacts import ArtefactClaim, MadeFile
 from webapp.tournaments.errors import ArtefactLostError
 from webapp.tournaments.models import Artefact
-from workers.database import persistently
+from workers.database import persistently, while_wanted
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,8 @@ class ArtefactMaker:
     def close(self) -> None:
         """Waits until what was begun is handed back; `stopping` is set."""
         self._bell.set()
-        self._thread.join(5.0)
+        if self._thread.ident is not None:
+            self._thread.join(5.0)
 
     def _live(self) -> None:
         while not self.stopping.is_set():
@@ -69,7 +70,7 @@ class ArtefactMaker:
             self._bell.clear()
             try:
                 self.work()
-            except Exception:  # such as a database that stays away: the next ring tries again
+            except Exception:  # such as a database that stays away at the end: the next ring tries again
                 logger.exception("artefacts could not be made")
             finally:
                 close_old_connections()
@@ -78,7 +79,7 @@ class ArtefactMaker:
         """Makes queued artefacts until none is left or the worker stops. Returns how many were tried."""
         count = 0
         while not self.stopping.is_set():
-            claim = persistently(lambda: artefacts.artefact_claim(worker=self.worker))
+            claim = while_wanted(lambda: artefacts.artefact_claim(worker=self.worker), self.stopping)
             if claim is None:
                 break
             count += 1

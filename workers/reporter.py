@@ -3,18 +3,13 @@
 import time
 from threading import Lock
 
-from django.db import InterfaceError, OperationalError
-
 from podracer_core.progress import Progress
 from webapp.tournaments import orchestrator
 from webapp.tournaments.claims import Report
 from webapp.tournaments.errors import PodLostError
-from workers.database import persistently
+from workers.database import AWAY, persistently
 
 FLUSH_SECONDS = 0.1
-
-AWAY = (OperationalError, InterfaceError)
-"""What says nothing of the points: they are stored later."""
 
 Attempt = tuple[int, int]
 """A pod's id and its attempt."""
@@ -77,7 +72,7 @@ class Reporter:
             self._flushed_at = time.monotonic()
         try:
             self._store_together(list(taken.items()))
-        except AWAY:
+        except AWAY:  # says nothing of the points
             self._put_back(taken)
             raise
 

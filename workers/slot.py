@@ -19,7 +19,7 @@ from webapp.tournaments import agent_selectors, endings, orchestrator, storage
 from webapp.tournaments.claims import Claim, Taker
 from webapp.tournaments.endings import StoredFiles
 from webapp.tournaments.errors import PodLostError
-from workers.database import persistently
+from workers.database import persistently, while_wanted
 from workers.machine import Machine
 from workers.reporter import Reporter
 
@@ -59,7 +59,7 @@ class Slot:
         """Run queued pods until none is left or the worker stops. Returns how many were run."""
         count, following = 0, None
         while following or not self.stopping.is_set():
-            claim = following or persistently(self._claim)
+            claim = following or while_wanted(self._claim, self.stopping)
             if claim is None:
                 break
             count += 1

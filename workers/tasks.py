@@ -10,10 +10,11 @@ from celery.worker.control import control_command
 from django.db import close_old_connections
 
 from podracer_core.errors import PodracerError
+from webapp.stop_signals import Relay
 from webapp.tournaments import dispatch, services
 from workers.artefacts import ArtefactMaker
 from workers.celery import app
-from workers.database import persistently
+from workers.database import while_wanted
 from workers.host import EVERY_SECONDS, UsageMeter, host_facts
 from workers.machine import Machine, machine
 from workers.reporter import Reporter
@@ -50,13 +51,36 @@ class Worker:
         self.maker = ArtefactMaker(here.name, self.stopping)
         self.orders = threading.Event()
         """Set when what is wanted of this worker has changed, or nothing is any more."""
+        self.asked_to_stop = Relay(self.stop)
 
     def start(self) -> None:
-        persistently(lambda: services.worker_started(name=self.machine.name))
+        """Returns at once: the thread that calls is the one that hears Celery's messages."""
         threading.Thread(target=self._live, name="heartbeat", daemon=True).start()
+
+    def _live(self) -> None:
+        # Before any slot takes a pod, which would be lost as well.
+        while_wanted(lambda: services.worker_started(name=self.machine.name), self.stopping)
+        if self.stopping.is_set():
+            return
         for slot in reversed(self.slots):
             threading.Thread(target=self._open, args=(slot,), name=f"warm-{slot.index}", daemon=True).start()
         self.maker.start()
+        facts, meter = host_facts(self.machine), UsageMeter(self.machine.device_kind)
+        while not self.stopping.is_set():
+            drain = self._say_alive(facts, meter.usage())
+            if drain is not None:
+                self._obey(drain)
+            self.orders.wait(EVERY_SECONDS)
+            self.orders.clear()
+
+    def _say_alive(self, facts: dict[str, Any], usage: dict[str, Any]) -> str | None:
+        here = self.machine
+        return while_wanted(
+            lambda: services.worker_seen(
+                name=here.name, device_kind=here.device_kind, slots=here.slots, facts=facts, usage=usage
+            ),
+            self.stopping,
+        )
 
     def _open(self, slot: Slot) -> None:
         try:
@@ -81,21 +105,6 @@ class Worker:
             self.free.put(slot)
             close_old_connections()
 
-    def _live(self) -> None:
-        facts, meter = host_facts(self.machine), UsageMeter(self.machine.device_kind)
-        while not self.stopping.is_set():
-            self._obey(self._say_alive(facts, meter.usage()))
-            self.orders.wait(EVERY_SECONDS)
-            self.orders.clear()
-
-    def _say_alive(self, facts: dict[str, Any], usage: dict[str, Any]) -> str:
-        here = self.machine
-        return persistently(
-            lambda: services.worker_seen(
-                name=here.name, device_kind=here.device_kind, slots=here.slots, facts=facts, usage=usage
-            )
-        )
-
     def _obey(self, drain: str) -> None:
         """Claims are refused while it is drained; beside that it must not hear bells that others could answer."""
         self.listening.want(not drain)
@@ -107,6 +116,7 @@ class Worker:
         self.orders.set()
 
     def close(self) -> None:
+        self.stop()
         self.maker.close()
         for slot in self.slots:
             slot.close()
@@ -148,7 +158,7 @@ def _on_ready(sender: Any, **_: Any) -> None:
 def _on_shutting_down(**_: Any) -> None:
     """Running pods save their state and go back into the queue; Celery waits for them."""
     if _worker:
-        _worker.stop()
+        _worker.asked_to_stop.ring()  # in a signal handler
 
 
 @worker_shutdown.connect  # type: ignore[untyped-decorator]

@@ -125,18 +125,30 @@ def test_the_web_process_stays_light(stack: Stack) -> None:
     assert not [loaded.path for loaded in web.memory_maps() if "torch" in loaded.path]
 
 
+def replaced(stack: Stack, name: str, first: int) -> bool:
+    try:
+        return stack.pid_of(name) != first
+    except FileNotFoundError:
+        return False
+
+
 @pytest.mark.parametrize("name", [*PROGRAMS, *SERVICES])
 def test_what_is_killed_is_back(stack: Stack, name: str) -> None:
     first = stack.pid_of(name)
     os.kill(first, signal.SIGKILL)
+    wait_for(lambda: replaced(stack, name, first), 20, f"another {name}")
+    wait_for(lambda: is_ready(stack), 30, "/readyz answering 200 again")
 
-    def replaced() -> bool:
-        try:
-            return stack.pid_of(name) != first
-        except FileNotFoundError:
-            return False
 
-    wait_for(replaced, 20, f"another {name}")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_many_signals_at_once_end_a_program_like_one(stack: Stack, name: str, number: signal.Signals) -> None:
+    """As when a process of many threads is killed, whose end is told to its children once for each."""
+    first = psutil.Process(stack.pid_of(name))
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for _ in range(200):
+            first.send_signal(number)
+    wait_for(lambda: replaced(stack, name, first.pid), 20, f"another {name}")
     wait_for(lambda: is_ready(stack), 30, "/readyz answering 200 again")
 
 

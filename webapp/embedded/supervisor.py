@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from types import FrameType
 
 from podracer_core.errors import PodracerError
 from webapp import environment
@@ -19,6 +18,7 @@ from webapp.embedded.postgres import EmbeddedPostgres
 from webapp.embedded.process import ServiceError
 from webapp.embedded.registry import base_url_write, run_folder, services_plan
 from webapp.embedded.valkey import EmbeddedValkey
+from webapp.stop_signals import on_signals
 
 PROGRAMS = ["web", "scheduler", "worker"]
 """In the order in which they are stopped: nobody asks any more, nothing new is given out, pods are saved."""
@@ -40,16 +40,16 @@ class Supervisor:
         self.hurry = threading.Event()
         self.was_ready = False
 
-    def signalled(self, number: int, frame: FrameType | None) -> None:
+    def signalled(self) -> None:
         """The first signal asks to stop, the second not to wait."""
         (self.hurry if self.stopping.is_set() else self.stopping).set()
 
     def run(self) -> None:
         """Until a signal comes. Whatever happens, nothing is left running."""
-        signal.signal(signal.SIGINT, self.signalled)
-        signal.signal(signal.SIGTERM, self.signalled)
+        asking = [signal.SIGINT, signal.SIGTERM]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup means it
-            signal.signal(signal.SIGHUP, self.signalled)
+            asking.append(signal.SIGHUP)
+        on_signals(asking, self.signalled)
         try:
             self.services_start()
             if not self.stopping.is_set():

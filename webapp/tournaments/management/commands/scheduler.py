@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
+from webapp.stop_signals import on_signals
 from webapp.tournaments import orchestrator
 from webapp.tournaments.artefacts import artefacts, ensembles
 from webapp.tournaments.notices import deliveries, troubles
@@ -25,8 +26,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         stopping = threading.Event()
-        for signal_number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(signal_number, lambda *_: stopping.set())
+        on_signals((signal.SIGINT, signal.SIGTERM), stopping.set)
         # Beside the sweeps, which no receiver of a webhook may hold up.
         courier = threading.Thread(target=deliveries.run, args=(stopping,), name="courier", daemon=True)
         courier.start()
