@@ -61,7 +61,7 @@ def _measure(options: argparse.Namespace) -> Path:
 
 
 def _populations(options: argparse.Namespace) -> list[Path]:
-    asked = Asked(options.environments, options.contests, options.seeds, options.cap, options.slots)
+    asked = Asked(options.environments, options.contests, options.seeds, options.cap, options.slots, options.target)
     return measure_populations(
         asked, home=options.venvs, out=options.results, minutes=options.minutes, fresh=options.fresh
     )
@@ -155,6 +155,7 @@ def _parse() -> argparse.Namespace:
     population.add_argument("--environments", nargs="+", default=list(SEARCHES), choices=SEARCHES)
     population.add_argument("--contests", nargs="+", default=list(SEARCHERS), choices=SEARCHERS)
     population.add_argument("--seeds", type=int, default=5)
+    population.add_argument("--target", type=float, help="mean return to reach, in place of each environment's own")
     population.add_argument("--cap", type=float, default=300.0, help="seconds of training at most")
     population.add_argument("--slots", type=int, default=2, help="agents trained at once, each on one thread")
     population.add_argument("--minutes", type=float, default=600.0, help="no further seed begins after so many")

@@ -15,6 +15,9 @@ LEAST_BUSY = 0.98
 LEAST_RATIO = {"tune": 5.0, "evolution": 5.0}
 """How many times as fast as these; as fast as everyone else."""
 
+OWN = ("asynchronous", "generational", "random_search")
+"""Podracer's modes."""
+
 INTRODUCTION = """\
 Who finds an agent that reaches the target first, hyperparameters unknown? Everyone has the same slots of one thread
 each, the same environments, networks of two layers of 64 to begin with and the same ranges to search: learning rate,
@@ -30,6 +33,8 @@ setting, with its source in `benchmarks/peers/runners/`.
 - Score at equal env steps, over all agents: for peers the best look so far, for Podracer 20 fresh episodes of the agent
   that was best by its own evaluations then, in a tournament of its own that ends with these env steps and has eight
   rounds of training in them. Where a peer's time was up before, both are compared where that was.
+- On the way to a target Podracer's agents train in the catalogue's rounds, of which they may have any number; those of
+  random search train once, for as long as the catalogue trains one agent. A round ends when the target is reached.
 - Slot time: the share in which slots trained or evaluated, until the target. AgileRL has one process, so half at most.
 """
 
@@ -38,7 +43,7 @@ def section(races: Sequence[Race]) -> str:
     if not races:
         return f"{TITLE}\n\nNot measured yet.\n"
     order = list(SEARCHES)
-    shown = sorted(races, key=lambda race: order.index(race.env_id))
+    shown = sorted(races, key=lambda race: (order.index(race.env_id), race.target))
     return "\n".join([f"{TITLE}\n", INTRODUCTION, *map(_race, shown)])
 
 
@@ -116,20 +121,25 @@ def _interval(found: Interval) -> str:
 
 
 def verdicts(races: Sequence[Race]) -> list[Verdict]:
-    found = {race.env_id: race for race in races}
-    rows = [_faster(found.get(env_id), env_id, search.target) for env_id, search in SEARCHES.items()]
-    return [*rows, _scores(races), _busy(found.get("HalfCheetah-v5"))]
+    found = {(race.env_id, race.target): race for race in races}
+    near = {env_id: found.get((env_id, search.target)) for env_id, search in SEARCHES.items()}
+    far = {env_id: search.far_target for env_id, search in SEARCHES.items() if search.far_target is not None}
+    rows = [_faster(race, env_id, SEARCHES[env_id].target) for env_id, race in near.items()]
+    rows += [_faster(found.get((env_id, target)), env_id, target, OWN) for env_id, target in far.items()]
+    scores = _scores([race for race in near.values() if race])
+    return [*rows, scores, *(_busy(found.get((env_id, target)), env_id) for env_id, target in far.items())]
 
 
-def _faster(race: Race | None, env_id: str, target: float) -> Verdict:
-    what = f"{env_id}: tournament to {target:g} against other searches, 5 seeds or more"
-    wanted = "ahead of every one, ≥ 5 x faster than Ray Tune PBT and AgileRL"
+def _faster(race: Race | None, env_id: str, target: float, among: Sequence[str] = tuple(SEARCHERS)) -> Verdict:
+    own = among == OWN
+    what = f"{env_id}: tournament to {target:g} against {'our own' if own else 'other'} searches, 5 seeds or more"
+    wanted = "ahead of every one" if own else "ahead of every one, ≥ 5 x faster than Ray Tune PBT and AgileRL"
     ours = race.row(OURS) if race else None
     if race is None or ours is None:
         return Verdict(what, wanted, "", NOT_MEASURED)
     others = [row for row in race.rows if row is not ours]
     measured = "; ".join([_told(race, ours), *(f"{_ratio(row)} {SEARCHERS[_name(row)].title}" for row in others)])
-    if not _complete(race):
+    if not _complete(race, among):
         return Verdict(what, wanted, measured, NOT_MEASURED)
     ratios = [(row, LEAST_RATIO.get(_name(row), 1.0)) for row in others]
     if ours.summary.reached < ours.summary.runs:
@@ -148,9 +158,9 @@ def _name(row: Row) -> str:
     return row.summary.participant
 
 
-def _complete(race: Race) -> bool:
+def _complete(race: Race, among: Sequence[str] = tuple(SEARCHERS)) -> bool:
     """Everyone that the target names, with seeds enough."""
-    return all((row := race.row(name)) and len(row.summary.answers) >= ENOUGH_SEEDS for name in SEARCHERS)
+    return all((row := race.row(name)) and len(row.summary.answers) >= ENOUGH_SEEDS for name in among)
 
 
 def _scores(races: Sequence[Race]) -> Verdict:
@@ -168,8 +178,8 @@ def _scores(races: Sequence[Race]) -> Verdict:
     return Verdict(what, wanted, measured, HOLDS if not worse and better > len(equals) / 2 else MISSES)
 
 
-def _busy(race: Race | None) -> Verdict:
-    what = "HalfCheetah-v5: slot time that a tournament trains or evaluates, rounds of 10 s or more"
+def _busy(race: Race | None, env_id: str) -> Verdict:
+    what = f"{env_id}: slot time that a tournament trains or evaluates, rounds of 10 s or more"
     wanted = f"≥ {LEAST_BUSY:.0%}"
     row = race.row(OURS) if race else None
     if row is None or row.busy is None:

@@ -72,16 +72,17 @@ class Race:
 
 
 def races(files: Sequence[Results]) -> list[Race]:
-    """Of each environment Podracer's asynchronous mode in the newest file that has it.
+    """Of each environment and target Podracer's asynchronous mode in the newest file that has it.
 
     Another search that was measured earlier keeps its place, compared with Podracer as it was in that earlier file.
     """
-    by_env: dict[str, list[list[Run]]] = {}
+    by_target: dict[tuple[str, float], list[list[Run]]] = {}
     for file in files:
         runs = latest(file.runs)
         if any(run["participant"] == OURS for run in runs):
-            by_env.setdefault(runs[0]["job"]["env_id"], []).append(runs)
-    return [_race(found) for found in by_env.values()]
+            job = runs[0]["job"]
+            by_target.setdefault((job["env_id"], job["target"]), []).append(runs)
+    return [_race(found) for found in by_target.values()]
 
 
 def latest(runs: Sequence[Run]) -> list[Run]:
@@ -132,6 +133,8 @@ def equal_steps(ours: Sequence[Run], theirs: Sequence[Run]) -> Equal | None:
     if not ours or not theirs:
         return None
     runs = (*ours, *theirs)
+    if any(run["job"]["env_steps"] is None for run in runs):
+        return None
     env_steps = min(run["job"]["env_steps"] for run in runs)
     env_steps = min(env_steps, *(run["total_env_steps"] for run in runs))
     one, other = ([score_at(run, env_steps) for run in side] for side in (ours, theirs))

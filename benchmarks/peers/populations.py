@@ -22,13 +22,14 @@ from benchmarks.peers.venvs import REPOSITORY, SEARCHERS, Participant
 
 @dataclass(frozen=True)
 class Asked:
-    """names: of SEARCHERS; seeds: how many"""
+    """names: of SEARCHERS; seeds: how many; target: the one of SEARCHES, with its scores to compare, unless said"""
 
     environments: Sequence[str]
     names: Sequence[str]
     seeds: int
     cap: float
     slots: int = 2
+    target: float | None = None
 
     def job(self, participant: Participant, env_id: str, seed: int) -> Job:
         search = SEARCHES[env_id]
@@ -36,9 +37,9 @@ class Asked:
             "population",
             env_id,
             seed=seed,
-            target=search.target,
+            target=search.target if self.target is None else self.target,
             cap=self.cap,
-            env_steps=search.env_steps,
+            env_steps=search.env_steps if self.target is None else None,
             slots=self.slots,
             mode="" if participant.requirements else participant.name,
         )

@@ -9,6 +9,20 @@ from podracer_core.spec import GeneratorSpec
 from podracer_core.tournament.offspring import Parent
 
 
+def unpassed(order: Sequence[Parent]) -> list[Parent]:
+    """Of `order`, which is ranked, those that no relative passed by longer training: the heads of each family.
+
+    What the others began, their relatives carry on with more success; an heir of theirs would train it again.
+    """
+    heads, longest = [], dict[int, int]()
+    for parent in order:
+        founder = parent.entry.founder
+        if parent.total_env_steps >= longest.get(founder, 0):
+            heads.append(parent)
+            longest[founder] = parent.total_env_steps
+    return heads
+
+
 def pick(order: Sequence[Parent], spec: GeneratorSpec, rng: Random) -> Parent:
     """One of `order`, which is ranked, the best first, by `spec.parent_selection`."""
     if spec.parent_selection == "softmax":

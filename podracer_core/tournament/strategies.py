@@ -11,7 +11,7 @@ from podracer_core.search_space import SearchSpace
 from podracer_core.sentences import ordinal
 from podracer_core.spec import TournamentSpec
 from podracer_core.tournament.offspring import Offspring, Parent
-from podracer_core.tournament.selection import pick
+from podracer_core.tournament.selection import pick, unpassed
 from podracer_core.tournament.spread import coordinate
 
 PERTURB_PROBABILITY = 0.5
@@ -60,20 +60,20 @@ def exploit(spec: TournamentSpec, order: Order, rng: Random) -> Offspring | None
     """A child that inherits a parent's weights and optimizer and trains on with perturbed hyperparameters.
 
     Exploit and explore of population based training (Jaderberg et al. 2017, arXiv 1711.09846), with no population
-    to wait for.
+    to wait for. As there, nobody descends from what was passed since: see `selection.unpassed`.
     """
     if not order:
         return None
-    parent = pick(order, spec.generator, rng)
-    return perturbed_child(spec, parent, rng, "exploit", _origin(parent, order, spec))
+    parent, origin = _picked(spec, order, rng)
+    return perturbed_child(spec, parent, rng, "exploit", origin)
 
 
 def continue_(spec: TournamentSpec, order: Order, rng: Random) -> Offspring | None:
-    """The same agent further: weights and optimizer inherited, nothing perturbed."""
+    """The same agent further: weights and optimizer inherited, nothing perturbed; one that no relative has passed."""
     if not order:
         return None
-    parent = pick(order, spec.generator, rng)
-    return unchanged_child(parent, rng, _origin(parent, order, spec))
+    parent, origin = _picked(spec, order, rng)
+    return unchanged_child(parent, rng, origin)
 
 
 def crossover(spec: TournamentSpec, order: Order, rng: Random) -> Offspring | None:
@@ -248,9 +248,13 @@ def _like(one: Parent, order: Order, kind: Callable[[Parent], Hashable]) -> list
     return [parent for parent in order if parent is not one and kind(parent) == kind(one)]
 
 
-def _origin(parent: Parent, order: Order, spec: TournamentSpec) -> str:
+def _picked(spec: TournamentSpec, order: Order, rng: Random) -> tuple[Parent, str]:
+    """One that no relative has passed, and why it."""
+    heads = unpassed(order)
+    parent = pick(heads, spec.generator, rng)
     how = {"rank": "its rank", "softmax": "its score", "tournament": f"a draw of {spec.generator.tournament_size}"}
-    return f"Picked as the {_place(parent, order)} by {how[spec.generator.parent_selection]}."
+    among = f", of {len(heads):,} that no relative has passed" if len(heads) < len(order) else ""
+    return parent, f"Picked as the {_place(parent, order)} by {how[spec.generator.parent_selection]}{among}."
 
 
 def _place(parent: Parent, order: Order, *, total: bool = True) -> str:

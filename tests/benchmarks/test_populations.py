@@ -33,8 +33,9 @@ def searched(
     looks: tuple[Look, ...] = ((1.0, 50_000, 100.0), (2.0, 100_000, 480.0)),
     env_id: str = "CartPole-v1",
     busy: float = 0.99,
+    target: float = 475.0,
 ) -> Run:
-    job = Job("population", env_id, seed=seed, target=475.0, cap=300.0, env_steps=100_000)
+    job = Job("population", env_id, seed=seed, target=target, cap=300.0, env_steps=100_000)
     return {
         "participant": name,
         "round": seed,
@@ -255,9 +256,24 @@ def test_too_few_seeds_or_somebody_missing_decide_nothing() -> None:
     assert verdict_of([run for run in everyone() if run["participant"] != "optuna"], "CartPole-v1") == NOT_MEASURED
 
 
+@pytest.mark.parametrize(("others", "verdict"), [(45.0, HOLDS), (35.0, MISSES)])
+def test_a_far_target_is_reached_before_our_own_searches(others: float, verdict: str) -> None:
+    far = {"env_id": "HalfCheetah-v5", "target": 4800.0}
+    runs = [*seeds("asynchronous", 40.0, **far), *seeds("generational", others, **far)]
+    assert verdict_of(runs, "HalfCheetah-v5: tournament to 4800") == NOT_MEASURED
+    runs += seeds("random_search", 50.0, **far)
+    assert verdict_of(runs, "HalfCheetah-v5: tournament to 4800") == verdict
+
+
+def test_each_target_of_an_environment_is_a_race_of_its_own() -> None:
+    far = Results("2", HEADER, tuple(seeds("asynchronous", 40.0, target=900.0)))
+    near = Results("1", HEADER, tuple(everyone()))
+    assert {race.target: len(race.rows) for race in races([near, far])} == {475.0: len(SEARCHERS), 900.0: 1}
+
+
 def test_slots_have_to_be_busy() -> None:
     for busy, verdict in ((0.985, HOLDS), (0.97, MISSES)):
-        runs = seeds("asynchronous", 10.0, env_id="HalfCheetah-v5", busy=busy)
+        runs = seeds("asynchronous", 40.0, env_id="HalfCheetah-v5", busy=busy, target=4800.0)
         assert verdict_of(runs, "HalfCheetah-v5: slot time") == verdict
 
 

@@ -1,7 +1,7 @@
 """Podracer's tournament without a server, `podracer_core tournament`, in the mode that the job names.
 
 Two tournaments: one ends when its target is confirmed, the other, from scratch, when all agents together have trained
-as many env steps as scores are compared after. Both are paid for on their own clock, with pods that start and import,
+as many env steps as scores are compared after, if they are. Both are paid for on their own clock, with pods that start and import,
 evaluations of 20 episodes, those again on fresh seeds, and 100 more that confirm the target. What the best agent of
 any moment is worth is played afterwards, by 20 fresh episodes of its checkpoint in Gymnasium: the best by Podracer's
 own leaderboard, and not, as for peers, the best of all looks.
@@ -23,38 +23,47 @@ from benchmarks.peers.job import Answer, Job, answer
 from benchmarks.peers.tally import EPISODES
 from benchmarks.peers.training import Evaluator
 from podracer_core.checkpoint import load_agent
+from podracer_core.envs import known
 from podracer_core.local.home import Home
 from podracer_core.local.records import AgentRecord
 
 ROUNDS_TO_COMPARE = 8
-"""Rounds of training that the env steps to compare after are divided into; on the way to a target the catalogue's
-rounds are kept, which end as soon as it is reached."""
+"""Rounds of training that the env steps to compare after are divided into."""
 
 
 def population(job: Job) -> Answer:
     with tempfile.TemporaryDirectory() as folder:
         to_target, to_steps = Path(folder) / "to-target", Path(folder) / "to-steps"
         assert job.cap is not None
-        assert job.env_steps is not None
-        first = _tournament(job, to_target, {"stop": {"score": job.target, "hours": job.cap / 3600}})
+        stop: dict[str, Any] = {"score": job.target, "hours": job.cap / 3600}
+        first = _tournament(job, to_target, {"round": {"env_steps": _round(job)}, "stop": stop})
         busy = _busy(job, to_target, first)
-        rounds = {"env_steps": job.env_steps // ROUNDS_TO_COMPARE}
-        stop = {"env_steps": job.env_steps, "hours": job.cap / 3600}
-        second = _tournament(job, to_steps, {"round": rounds, "stop": stop})
-        reached = str(first["reason"]).startswith("The target score")
-        return {
+        found = {
             "env_id": job.env_id,
             "algorithm": job.algorithm,
             "seed": job.seed,
-            "reached_target": reached,
+            "reached_target": str(first["reason"]).startswith("The target score"),
             "seconds": first["seconds"],
             "env_steps": first["env_steps"],
             "score": _score(job, to_target, first["leaderboard"]),
             "agents": sum(first["pods"].values()),
+        } | busy
+        if job.env_steps is None:
+            return found
+        rounds = {"env_steps": job.env_steps // ROUNDS_TO_COMPARE}
+        stop = {"env_steps": job.env_steps, "hours": job.cap / 3600}
+        second = _tournament(job, to_steps, {"round": rounds, "stop": stop})
+        return found | {
             "total_seconds": second["seconds"],
             "total_env_steps": second["env_steps"],
             "looks": list(_looks(job, to_steps)),
-        } | busy
+        }
+
+
+def _round(job: Job) -> int:
+    """The catalogue's, whose agents train on in the next; those of random search have only one, their whole training."""
+    entry = known.environment_check(job.env_id)
+    return entry.default_env_steps if job.mode == "random_search" else entry.default_round_env_steps
 
 
 def _tournament(job: Job, home: Path, rest: dict[str, Any]) -> dict[str, Any]:

@@ -2,16 +2,18 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podracer_core.tournament.generator import generate
 from podracer_core.tournament.leaderboard import Entry
 from podracer_core.tournament.offspring import Parent
-from podracer_core.tournament.selection import pick, pick_by_rank, pick_by_softmax, pick_by_tournament
-from tests.core.tournament.making import made
+from podracer_core.tournament.selection import pick, pick_by_rank, pick_by_softmax, pick_by_tournament, unpassed
+from tests.core.tournament.making import board, made
 
 
 def order_of(scores: list[float]) -> list[Parent]:
@@ -50,3 +52,30 @@ def test_whatever_the_scores_somebody_is_picked(scores: list[float], how: str, t
     spec = made(generator={"parent_selection": how, "temperature": temperature}).generator
     order = order_of(scores)
     assert pick(order, spec, Random(seed)) in order
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 4)), min_size=1, max_size=12))
+def test_nobody_is_a_parent_whom_a_relative_passed_by_longer_training(agents: list[tuple[int, int]]) -> None:
+    """agents: the best first, founder and rounds trained"""
+    order = [
+        Parent(Entry(index, -float(index), founder), "ppo", {}, 8, 1000 * rounds)
+        for index, (founder, rounds) in enumerate(agents)
+    ]
+    heads = unpassed(order)
+    assert heads[0] is order[0]
+    for place, parent in enumerate(order):
+        better = [other for other in order[:place] if other.entry.founder == parent.entry.founder]
+        passed = any(other.total_env_steps > parent.total_env_steps for other in better)
+        assert passed is not any(parent is head for head in heads)
+
+
+@pytest.mark.parametrize("strategy", ["exploit", "continue"])
+def test_heirs_descend_from_the_heads_of_families_and_say_so(strategy: str) -> None:
+    spec = made({strategy: 1.0})
+    first, second, third = board(spec, 3, families=1)
+    order = [replace(first, total_env_steps=3000), second, replace(third, total_env_steps=4000)]
+    made_of = [generate(spec, order, index) for index in range(40)]
+    assert {child.parents[0] for child in made_of} == {0, 2}
+    assert {child.origin for child in made_of} == {
+        f"Picked as the {place} of 3 by its rank, of 2 that no relative has passed." for place in ("1st", "3rd")
+    }
