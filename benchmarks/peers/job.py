@@ -15,7 +15,8 @@ class Job:
     measurement: to-target, throughput, side-by-side (throughput of one and of two at once), updates, stepping,
         return-at-steps or population (a search over hyperparameters, see tally.py)
     target, cap: of to-target and population: the mean return to reach, and the seconds of training that it may take
-    env_steps: of return-at-steps: how many to train for; of population: over all agents, after how many to compare, None if not
+    env_steps: of return-at-steps: how many to train for; of population: over all agents, after how many to compare, or
+        None for not at all
     slots, mode: of population: agents trained at once, and the mode of Podracer's tournament
     seconds: of throughput, updates and stepping: how long to measure, after a first iteration that is not counted
     num_envs, batch_rows, minibatch_rows, num_epochs: of throughput: PPO's, `batch_rows` env steps an iteration

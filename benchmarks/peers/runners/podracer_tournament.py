@@ -1,10 +1,10 @@
 """Podracer's tournament without a server, `podracer_core tournament`, in the mode that the job names.
 
 Two tournaments: one ends when its target is confirmed, the other, from scratch, when all agents together have trained
-as many env steps as scores are compared after, if they are. Both are paid for on their own clock, with pods that start and import,
-evaluations of 20 episodes, those again on fresh seeds, and 100 more that confirm the target. What the best agent of
-any moment is worth is played afterwards, by 20 fresh episodes of its checkpoint in Gymnasium: the best by Podracer's
-own leaderboard, and not, as for peers, the best of all looks.
+as many env steps as scores are compared after, if they are. Both are paid for on their own clock, with pods that start
+and import, evaluations of 20 episodes, those again on fresh seeds, and 100 more that confirm the target. What the best
+agent of any moment is worth is played afterwards, by 20 fresh episodes of its checkpoint in Gymnasium: the best by
+Podracer's own leaderboard, and not, as for peers, the best of all looks.
 """
 
 import json
@@ -61,7 +61,7 @@ def population(job: Job) -> Answer:
 
 
 def _round(job: Job) -> int:
-    """The catalogue's, whose agents train on in the next; those of random search have only one, their whole training."""
+    """The catalogue's, whose agents train on in the next; random search's have but one, their whole training."""
     entry = known.environment_check(job.env_id)
     return entry.default_env_steps if job.mode == "random_search" else entry.default_round_env_steps
 
