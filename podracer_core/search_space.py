@@ -14,9 +14,13 @@ Kind = Literal["fixed", "choice", "uniform", "loguniform", "int"]
 KINDS: tuple[Kind, ...] = ("fixed", "choice", "uniform", "loguniform", "int")
 
 STEP = 0.25
-"""The farthest one perturbation moves: a factor of e^0.25 on a log scale, a quarter of the range on a linear one."""
+"""The farthest one perturbation moves: a quarter of the range on a linear scale, a factor of e^0.25 on a log one."""
 
-SMALLEST_STEP = 0.05
+LOG_SHARE = 1 / 8
+"""On a log scale of more than e^2 so much of it instead: decades are not crossed a quarter at a time."""
+
+SMALLEST = 0.2
+"""The least that one moves, of the farthest."""
 
 
 class SearchSpace(BaseModel):
@@ -96,15 +100,14 @@ class SearchSpace(BaseModel):
         number = _clip(float(value), low, high)
         if self.kind == "int":
             return self._integer_step(round(number), rng)
-        step = rng.choice((-1, 1)) * rng.uniform(SMALLEST_STEP, STEP)
+        step = rng.choice((-1, 1)) * rng.uniform(SMALLEST, 1.0)
         if discount and high <= 1:
-            moved = 1 - math.exp(
-                _reflect(math.log(max(1 - number, 1e-6)) + step, math.log(max(1 - high, 1e-6)), math.log(1 - low))
-            )
+            distance = math.log(max(1 - number, 1e-6))
+            moved = 1 - math.exp(_log_moved(distance, step, math.log(max(1 - high, 1e-6)), math.log(1 - low)))
         elif self.kind == "loguniform":
-            moved = math.exp(_reflect(math.log(number) + step, math.log(low), math.log(high)))
+            moved = math.exp(_log_moved(math.log(number), step, math.log(low), math.log(high)))
         else:
-            moved = _reflect(number + step * (high - low), low, high)
+            moved = _reflect(number + step * STEP * (high - low), low, high)
         return _clip(moved, low, high)
 
     def _ends(self) -> tuple[float, float]:
@@ -123,7 +126,7 @@ class SearchSpace(BaseModel):
 
     def _integer_step(self, value: int, rng: Random) -> int:
         low, high = int(self.values[0]), int(self.values[1])
-        step = max(1, round(rng.uniform(SMALLEST_STEP, STEP) * (high - low))) * rng.choice((-1, 1))
+        step = max(1, round(rng.uniform(SMALLEST, 1.0) * STEP * (high - low))) * rng.choice((-1, 1))
         moved = value + step if low <= value + step <= high else value - step
         return int(_clip(moved, low, high))
 
@@ -166,6 +169,11 @@ def _scalar(value: Any) -> Value:
 
 def _clip(number: float, low: float, high: float) -> float:
     return min(max(number, low), high)
+
+
+def _log_moved(number: float, step: float, low: float, high: float) -> float:
+    """All logarithms; `step`: of the farthest, from -1 to 1."""
+    return _reflect(number + step * max(STEP, LOG_SHARE * (high - low)), low, high)
 
 
 def _reflect(number: float, low: float, high: float) -> float:

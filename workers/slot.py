@@ -129,7 +129,13 @@ class PodRun:
             # A lost process, a full disk, a parent's file that is gone: the pod failed, the worker goes on.
             retryable = not isinstance(error, PodracerError) or error.retryable
             result, files = self._failed(str(error), retryable), StoredFiles(state_file=self.saved_file)
-        return self._finish(result, files, points, go_on)
+        except DataError as error:
+            result, files = self._unstorable(error)
+        try:
+            return self._finish(result, files, points, go_on)
+        except DataError as error:
+            result, files = self._unstorable(error)
+            return self._finish(result, files, [], go_on)
 
     def _plan(self) -> PodPlan:
         """The claimed plan completed with what depends on this machine."""
@@ -287,6 +293,11 @@ class PodRun:
         return PodResult(
             Outcome.FAILED, env_steps=0, seconds=0.0, reason=reason, retryable=retryable, lost_donor=lost_donor
         )
+
+    def _unstorable(self, error: DataError) -> tuple[PodResult, StoredFiles]:
+        """Another attempt would report the same."""
+        reason = f"The database cannot store what it reported: {str(error).strip()}."
+        return self._failed(reason, retryable=False), StoredFiles(state_file=self.saved_file)
 
     def _log(self, line: Log) -> None:
         persistently(lambda: endings.log(pod_id=self.claim.pod_id, text=line.text, level=line.level))

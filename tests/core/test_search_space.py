@@ -92,6 +92,18 @@ def test_nothing_sticks_at_an_end(pair: list[float], seed: int) -> None:
         assert not math.isclose(float(space.perturb(end, rng)), end, rel_tol=0.01)
 
 
+@given(st.floats(1e-6, 1.0), st.floats(0.1, 6.0), SEEDS)
+def test_a_move_on_a_log_scale_is_wide_where_the_range_is(low: float, decades: float, seed: int) -> None:
+    high, rng = low * 10**decades, Random(seed)
+    space = parsed({"loguniform": [low, high]})
+    value = float(space.sample(rng))
+    moved = abs(math.log(float(space.perturb(value, rng)) / value))
+    farthest = max(0.25, math.log(high / low) / 8)
+    assert moved <= farthest + 1e-6
+    if min(value / low, high / value) > math.exp(farthest):  # no end to be reflected at
+        assert moved >= farthest / 5 - 1e-6
+
+
 @given(ends(st.integers(0, 20)), SEEDS)
 def test_repeated_moves_reach_every_whole_number(pair: list[int], seed: int) -> None:
     space, rng = parsed({"int": pair}), Random(seed)

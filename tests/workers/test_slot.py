@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from django.core.files.storage import default_storage
-from django.db import DataError, OperationalError
+from django.db import OperationalError
 from django.db.models.functions import Now
 
 from podracer_core import load_agent
@@ -21,6 +21,7 @@ from tests.webapp.tournaments import making
 from webapp.tournaments import orchestrator, services, storage
 from webapp.tournaments.models import CurvePoint, Pod, Tournament
 from webapp.tournaments.workers import services as worker_services
+from workers import reporter
 from workers.reporter import Reporter
 from workers.slot import PodRun, Slot
 
@@ -121,18 +122,25 @@ def test_a_slot_takes_the_next_pod_with_its_result_unless_it_shall_stop(slot: Sl
     assert points.latest("env_steps").env_steps == Pod.objects.get(pk=claim.pod_id).env_steps
 
 
-def test_points_that_cannot_be_stored_leave_no_file_of_the_result(
-    slot: Slot, start: Start, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("when", ["as it trains", "at its end"])
+def test_a_pod_whose_points_cannot_be_stored_fails_at_once_and_leaves_no_file(
+    slot: Slot, start: Start, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     start(round=SHORT)
     claim = orchestrator.pod_claim(worker="test-worker", slot=0, device_kind="cpu")
     assert claim is not None
-    monkeypatch.setattr(Reporter, "take", lambda *_: [making.point(2**70)])
-    with pytest.raises(DataError):
-        slot.run(claim)
+    if when == "at its end":
+        monkeypatch.setattr(Reporter, "take", lambda *_: [making.point(2**70)])
+    else:
+        add = Reporter.add
+        monkeypatch.setattr(Reporter, "add", lambda reporter, pod, _: add(reporter, pod, making.point(2**70)))
+        monkeypatch.setattr(reporter, "FLUSH_SECONDS", 0.0)
+    slot.run(claim)
     left = [path for path in Path(str(default_storage.location)).rglob("*") if path.is_file()]
     assert left == []
-    assert only_pod().status == "RUNNING"
+    pod = Pod.objects.get(pk=claim.pod_id)
+    assert (pod.status, pod.losses) == ("FAILED", 0)
+    assert pod.reason.startswith("The database cannot store what it reported: ")
 
 
 def test_a_pause_sends_the_pod_back_with_its_state_and_it_goes_on(slot: Slot, start: Start, working: Working) -> None:
