@@ -68,7 +68,7 @@ async function environmentLook(fill) {
     return;
   }
   algorithmsOffer(answer.algorithms);
-  rows.know(answer.rows, answer.suggestions);
+  if (rows.know(answer.rows, answer.suggestions)) check.soon(0);
   if (!fill) return;
   errorsShow(environment, []);
   defaultsFill(answer);

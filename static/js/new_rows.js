@@ -13,17 +13,21 @@ export class Rows {
     this.chosen = chosen;
     this.described = json("hyperparameters");
     this.number = body.children.length;
-    this.defaults = [];
+    this.defaults = null;
+    this.awaited = false;
     this.suggestions = {};
     this.draw();
     body.addEventListener("input", (event) => this.edited(event.target));
   }
 
-  // What an environment's defaults say of its search spaces.
+  // What an environment's defaults say of its search spaces. Returns whether algorithms chosen before that got theirs.
   know(rows, suggestions) {
+    const { awaited } = this;
     this.defaults = rows;
     this.suggestions = suggestions;
     this.draw();
+    if (awaited) this.follow();
+    return awaited;
   }
 
   add(values = {}) {
@@ -47,10 +51,11 @@ export class Rows {
 
   // The rows are those of the chosen algorithms: of one that leaves they go, of one that comes its defaults appear.
   follow() {
+    this.awaited = !this.defaults;
     const names = this.chosen();
     for (const row of [...this.body.children]) if (!names.includes(field(row, "algorithm").value)) row.remove();
     const present = new Set([...this.body.children].map((row) => field(row, "algorithm").value));
-    for (const row of this.defaults) if (names.includes(row.algorithm) && !present.has(row.algorithm)) this.add(row);
+    for (const row of this.defaults ?? []) if (names.includes(row.algorithm) && !present.has(row.algorithm)) this.add(row);
   }
 
   // The rows that are sent, in order: the server leaves empty ones out.
