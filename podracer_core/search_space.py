@@ -17,7 +17,8 @@ STEP = 0.25
 """The farthest one perturbation moves: a quarter of the range on a linear scale, a factor of e^0.25 on a log one."""
 
 LOG_SHARE = 1 / 8
-"""On a log scale of more than e^2 so much of it instead: decades are not crossed a quarter at a time."""
+"""Of a log-uniform range wider than a factor of e^2 so much instead: a decade is crossed in a few moves. Discounts, of
+which a range that ends at 1 has no end of decades, keep to the factor."""
 
 SMALLEST = 0.2
 """The least that one moves, of the farthest."""
@@ -102,10 +103,11 @@ class SearchSpace(BaseModel):
             return self._integer_step(round(number), rng)
         step = rng.choice((-1, 1)) * rng.uniform(SMALLEST, 1.0)
         if discount and high <= 1:
-            distance = math.log(max(1 - number, 1e-6))
-            moved = 1 - math.exp(_log_moved(distance, step, math.log(max(1 - high, 1e-6)), math.log(1 - low)))
+            nearest, farthest = math.log(max(1 - high, 1e-6)), math.log(1 - low)
+            moved = 1 - math.exp(_reflect(math.log(max(1 - number, 1e-6)) + step * STEP, nearest, farthest))
         elif self.kind == "loguniform":
-            moved = math.exp(_log_moved(math.log(number), step, math.log(low), math.log(high)))
+            bottom, top = math.log(low), math.log(high)
+            moved = math.exp(_reflect(math.log(number) + step * max(STEP, LOG_SHARE * (top - bottom)), bottom, top))
         else:
             moved = _reflect(number + step * STEP * (high - low), low, high)
         return _clip(moved, low, high)
@@ -169,11 +171,6 @@ def _scalar(value: Any) -> Value:
 
 def _clip(number: float, low: float, high: float) -> float:
     return min(max(number, low), high)
-
-
-def _log_moved(number: float, step: float, low: float, high: float) -> float:
-    """All logarithms; `step`: of the farthest, from -1 to 1."""
-    return _reflect(number + step * max(STEP, LOG_SHARE * (high - low)), low, high)
 
 
 def _reflect(number: float, low: float, high: float) -> float:

@@ -70,7 +70,7 @@ class ArtefactMaker:
             self._bell.clear()
             try:
                 self.work()
-            except Exception:  # such as a database that stays away at the end: the next ring tries again
+            except Exception:  # nobody would start this thread again; the next ring tries again what failed
                 logger.exception("artefacts could not be made")
             finally:
                 close_old_connections()

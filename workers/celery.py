@@ -1,12 +1,11 @@
 """The Celery application. Started by `python -m workers`; the Celery side never trains and loads no torch."""
 
 import os
-import signal
-from types import FrameType
-from typing import Any
 
 import django
-from celery import Celery, bootsteps
+from celery import Celery
+
+from workers.one_signal import OneSignalAtATime
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 django.setup()
@@ -29,33 +28,5 @@ app.conf.update(
     worker_send_task_events=False,
     timezone="UTC",
 )
-
-
-class OneSignalAtATime(bootsteps.StartStopStep):  # type: ignore[misc]
-    """A signal that comes while another is handled is not: the other stops this worker anyhow.
-
-    As of Celery 5.7 the handler takes a lock (in celery.utils.dispatch) that a second one would wait for, within it,
-    for ever. They come at once where the process that started this worker is killed (see webapp.stop_signals).
-    """
-
-    def start(self, parent: Any) -> None:
-        handling = False
-
-        def guarded(handle: Any) -> Any:
-            def handle_alone(number: int, frame: FrameType | None) -> None:
-                nonlocal handling
-                if handling:
-                    return
-                handling = True
-                try:
-                    handle(number, frame)
-                finally:
-                    handling = False
-
-            return handle_alone
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, guarded(signal.getsignal(number)))
-
 
 app.steps["worker"].add(OneSignalAtATime)

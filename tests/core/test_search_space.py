@@ -66,6 +66,15 @@ def test_a_discount_stays_inside_its_range(one: float, other: float, seed: int) 
         assert inside(space, value)
 
 
+@given(st.floats(0.5, 0.99), SEEDS)
+def test_a_discount_moves_little_by_little_though_its_range_ends_at_one(low: float, seed: int) -> None:
+    space, rng = parsed({"uniform": [low, 1.0]}), Random(seed)
+    value = float(space.sample(rng))
+    moved = float(space.perturb(value, rng, discount=True))
+    if value < 1 - 1e-5:
+        assert abs(math.log((1 - moved) / (1 - value))) <= 0.25 + 1e-6
+
+
 @given(RANGES, SEEDS)
 def test_a_move_changes_the_value_wherever_the_space_has_another(written: Any, seed: int) -> None:
     space, rng = parsed(written), Random(seed)
