@@ -62,6 +62,14 @@ def descendants(pid: int, *words: str) -> list[psutil.Process]:
     return found
 
 
+def all_killed(processes: list[psutil.Process]) -> None:
+    """SIGKILL for each, and the wait until none is left. Some end with one that was killed before them."""
+    for victim in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            victim.kill()
+    assert psutil.wait_procs(processes, timeout=10)[1] == []
+
+
 class Stack:
     """Web, worker, scheduler, PostgreSQL and Valkey under the supervisor, as `make run` starts them."""
 

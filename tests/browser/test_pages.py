@@ -321,7 +321,7 @@ def test_an_agents_page_draws_returns_losses_and_episodes(page: Page, stack: Sta
     assert "Value loss" in losses
     page.get_by_label("Quantity").select_option("value_loss")
     until(page, "document.querySelector('[data-plot]').data[0].name === 'Value loss'")
-    assert page.locator("[data-returns] circle").count() == 64
+    expect(page.locator("[data-returns] circle")).to_have_count(64)
 
 
 def test_the_first_stop_of_the_keyboard_skips_to_the_content(context: BrowserContext) -> None:
@@ -450,7 +450,7 @@ def test_an_ensemble_is_asked_for_appears_by_itself_plays_and_can_be_removed(
     page.goto(f"/tournaments/{finished}/")
     page.evaluate("window.notReloaded = true")
     board, size = page.get_by_role("table", name="Leaderboard"), page.get_by_label("Agents of the ensemble")
-    assert size.locator("option").all_text_contents() == ["2", "3"]
+    expect(size.locator("option")).to_have_text(["2", "3"])
     size.select_option("2")
     page.get_by_role("button", name="Make an ensemble").click()
     row = board.get_by_role("row").filter(has=page.get_by_role("link", name="ens-1"))
@@ -464,8 +464,8 @@ def test_an_ensemble_is_asked_for_appears_by_itself_plays_and_can_be_removed(
 
     page.get_by_role("link", name="ens-1").first.click()
     expect(page.get_by_role("status", name="Ensemble status")).to_have_text("FINISHED")
-    assert page.get_by_role("table", name="Members").get_by_role("link").count() == 2
-    assert page.locator("[data-returns] circle").count() == 64
+    expect(page.get_by_role("table", name="Members").get_by_role("link")).to_have_count(2)
+    expect(page.locator("[data-returns] circle")).to_have_count(64)
     page.set_viewport_size({"width": 360, "height": 780})
     until(page, "document.documentElement.scrollWidth === 360")
     with page.expect_download() as download:

@@ -18,7 +18,7 @@ import psycopg2
 import pytest
 from django.conf import settings
 
-from tests.stack import REPOSITORY, Stack, wait_for
+from tests.stack import REPOSITORY, Stack, all_killed, wait_for
 from tests.webapp.embedded.conftest import processes_of
 
 LINK = re.compile(r"^http://127\.0\.0\.1:\d+/sign-in/link/\S+$", re.MULTILINE)
@@ -61,13 +61,6 @@ def is_ready(stack: Stack) -> bool:
 
 def nothing_runs_on(home: Path) -> bool:
     return processes_of(home) == []
-
-
-def killed(processes: list[psutil.Process]) -> None:
-    for victim in processes:
-        with contextlib.suppress(psutil.NoSuchProcess):  # it died with its parent, which was killed before it
-            victim.kill()
-    assert psutil.wait_procs(processes, timeout=10)[1] == []
 
 
 def test_the_link_is_alone_on_its_line_and_signs_in_once(stack: Stack) -> None:
@@ -169,7 +162,7 @@ def test_a_killed_run_is_recovered_and_the_stop_after_that_leaves_nothing(stack:
     assert stack.process is not None
     victims = processes_of(stack.home)
     assert len(victims) > 10
-    killed(victims)
+    all_killed(victims)
     stack.process.wait(10)
     stack.start()
     assert stack.token == token

@@ -109,11 +109,11 @@ class EmbeddedPostgres:
         """A fast shutdown; an immediate one after `grace` seconds; then by force. Leaves nothing running."""
         postmaster = self._postmaster()
         if postmaster is not None:
-            children = postmaster.children(recursive=True)
+            children = process.descendants(postmaster)
             process.end(postmaster, [(signal.SIGINT, grace), self.stop_signals[1], (signal.SIGKILL, 5.0)])
             # They notice by themselves that their postmaster is gone; one that is stuck is ended.
             for child in psutil.wait_procs(children, timeout=5)[1]:
-                child.kill()
+                process.end(child, [(signal.SIGKILL, 5.0)])
         if self.process is not None:
             if self.process.poll() is None and postmaster is None:
                 self.process.kill()
@@ -143,11 +143,11 @@ class EmbeddedPostgres:
             return None
         try:
             found = psutil.Process(pid)
-            command = found.cmdline()
+            command, is_over = found.cmdline(), found.status() == psutil.STATUS_ZOMBIE
         except (psutil.NoSuchProcess, psutil.AccessDenied, ValueError):
             return None
         is_ours = command[:1] != [] and Path(command[0]).name == "postgres" and str(self.data) in command
-        return found if is_ours and found.status() != psutil.STATUS_ZOMBIE else None
+        return found if is_ours and not is_over else None
 
     def _is_ready(self) -> bool:
         """What PostgreSQL says in the last line of its pid file, if that is the file of our process."""

@@ -106,6 +106,14 @@ def group_signal(pid: int, number: signal.Signals) -> None:
         pass
 
 
+def descendants(process: psutil.Process) -> list[psutil.Process]:
+    """Children, theirs and so on; none of a process that is gone."""
+    try:
+        return process.children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
 def end(process: psutil.Process, steps: Sequence[tuple[signal.Signals, float]]) -> bool:
     """Send each signal in turn, waiting the seconds beside it, until the process is gone. True if it is."""
     for number, seconds in steps:

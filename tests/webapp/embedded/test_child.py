@@ -41,7 +41,10 @@ def make(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Child]:
 
 
 def is_gone(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def test_it_is_started_again_when_it_ends(make: Callable[..., Child]) -> None:

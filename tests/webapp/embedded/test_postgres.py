@@ -11,6 +11,7 @@ import psutil
 import psycopg2
 import pytest
 
+from tests.stack import all_killed
 from webapp.embedded import process
 from webapp.embedded.postgres import EmbeddedPostgres
 from webapp.embedded.process import Identity, ServiceError
@@ -27,12 +28,6 @@ def ask(url: str, sql: str) -> list[tuple[object, ...]]:
             return cursor.fetchall() if cursor.description else []
     finally:
         connection.close()
-
-
-def all_killed(processes: list[psutil.Process]) -> None:
-    for victim in processes:
-        victim.kill()
-    assert psutil.wait_procs(processes, timeout=10)[1] == []
 
 
 def test_what_was_written_is_there_after_a_restart_and_nothing_runs_in_between(
