@@ -133,7 +133,7 @@ class LocalTournament:
         self.home.write(self.record)
 
     def _fill(self) -> None:
-        """Creates agents while there is room and budget."""
+        """Creates agents while there is room and budget; all at once, so that no crash parts a generation."""
         stop = self.spec.stop
         active = self.pods(*ACTIVE)
         room = modes.room(self.spec, pool_size=self.spec.pool.size, active=len(active))
@@ -143,12 +143,15 @@ class LocalTournament:
             return
         taken = sum(agent.budget or 0 for agent in active) + self.env_steps - sum(agent.env_steps for agent in active)
         past = population.past_of(self.spec, self.home, self.record)
+        created = []
         for position in range(room):
             left = modes.env_steps_left(self.spec, room - position, taken)
             if left == 0:
                 break
             offspring = modes.next_agent(self.spec, past, len(self.agents), modes.Place(position, room, left))
-            taken += self._create(offspring, left).budget or 0
+            created.append(self._create(offspring, left))
+            taken += created[-1].budget or 0
+        self.home.write(*created)
 
     def _create(self, offspring: Offspring, left: int | None) -> AgentRecord:
         index = len(self.agents)
@@ -167,7 +170,6 @@ class LocalTournament:
         agent.budget = population.budget_of(self.spec, agent, offspring.rounds, left)
         self.agents[index] = agent
         self.home.agent_folder(index).mkdir(parents=True, exist_ok=True)
-        self.home.write(agent)
         return agent
 
     def _start_pods(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.peers import population_page, populations
+from benchmarks.peers.contests import SEARCHES
 from benchmarks.peers.job import Job
 from benchmarks.peers.page import page_text
 from benchmarks.peers.population_results import Race, bootstrap, equal_steps, latest, races, score_at, time_ratio
@@ -253,7 +254,7 @@ def test_the_tournament_has_to_be_ahead_of_everyone_and_far_ahead_of_two(
 
 def test_too_few_seeds_or_somebody_missing_decide_nothing() -> None:
     assert verdict_of([run for run in everyone() if run["round"] < SEEDS], "CartPole-v1") == NOT_MEASURED
-    assert verdict_of([run for run in everyone() if run["participant"] != "optuna"], "CartPole-v1") == NOT_MEASURED
+    assert verdict_of([run for run in everyone() if run["participant"] != "tune"], "CartPole-v1") == NOT_MEASURED
 
 
 @pytest.mark.parametrize(("others", "verdict"), [(45.0, HOLDS), (35.0, MISSES)])
@@ -263,6 +264,23 @@ def test_a_far_target_is_reached_before_our_own_searches(others: float, verdict:
     assert verdict_of(runs, "HalfCheetah-v5: tournament to 4800") == NOT_MEASURED
     runs += seeds("random_search", 50.0, **far)
     assert verdict_of(runs, "HalfCheetah-v5: tournament to 4800") == verdict
+
+
+@pytest.mark.parametrize(("beaten", "verdict"), [(6, MISSES), (7, HOLDS)])
+def test_the_score_at_equal_env_steps_has_to_be_better_than_most_that_the_target_names(
+    beaten: int, verdict: str
+) -> None:
+    files = []
+    for env_id, search in SEARCHES.items():
+        runs = seeds("asynchronous", 10.0, env_id=env_id, target=search.target)
+        for name in ("optuna", "tune", "evolution", "generational", "random_search"):
+            score = 900.0 if name == "optuna" else 100.0 if beaten > 0 else 480.0
+            beaten -= name != "optuna"
+            looks = ((1.0, 100_000, score),)
+            runs += seeds(name, 60.0, env_id=env_id, target=search.target, looks=looks)
+        files.append(Results(env_id, HEADER, tuple(runs)))
+    (row,) = [row for row in population_page.verdicts(races(files)) if "score at equal" in row.what]
+    assert row.verdict == verdict
 
 
 def test_each_target_of_an_environment_is_a_race_of_its_own() -> None:

@@ -260,3 +260,25 @@ def test_pods_that_have_begun_keep_their_parts_of_a_budget_of_env_steps(tmp_path
     second.status = PodStatus.FINISHED
     assert stop_reason(spec.stop, tournament.standing()) == "The budget of 1,500 env steps is used up."
     tournament.home.close()
+
+
+@pytest.mark.parametrize("writes", [2, 3, 4])
+def test_a_crash_between_two_writes_leaves_a_generation_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writes: int
+) -> None:
+    """Its agents are made with the third."""
+    spec = make_spec(6, generator={"mode": "generational"}, pool={"size": 3}, round={"env_steps": 256})
+    write, made = Home.write, list[Any]()
+
+    def crash(home: Home, *records: Any) -> None:
+        if len(made) == writes:
+            raise SystemExit
+        made.append(records)
+        write(home, *records)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Home, "write", crash)
+        with pytest.raises(SystemExit):
+            run(spec, tmp_path)
+    agents = run(spec, tmp_path).agents
+    assert Counter(agent.stage for agent in agents.values()) == {0: 3, 1: 3}

@@ -50,5 +50,5 @@ def test_a_worker_that_is_to_stop_waits_for_no_database(monkeypatch: pytest.Monk
     waiting.start()
     assert away.asked.wait(10)
     stopping.set()
-    waiting.join(10)
+    waiting.join(60)
     assert answers == [None]

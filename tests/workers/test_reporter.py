@@ -104,7 +104,7 @@ def test_whoever_takes_its_points_waits_for_those_that_are_being_stored(patient:
         taking.start()
         patient._store()
         assert taken == []
-    taking.join(10)
+    taking.join(60)
     assert (taken, stored(one)) == ([[]], [10])
 
 

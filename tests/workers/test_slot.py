@@ -148,7 +148,7 @@ def test_a_pause_sends_the_pod_back_with_its_state_and_it_goes_on(slot: Slot, st
     thread = working()
     wait_for(lambda: training(1_000), SECONDS, "training")
     services.tournament_pause(tournament_id=tournament.pk)
-    thread.join(10)
+    thread.join(SECONDS)
     pod = only_pod()
     assert (pod.status, pod.losses) == ("QUEUED", 0)
     assert pod.state_env_steps > 0
@@ -158,7 +158,7 @@ def test_a_pause_sends_the_pod_back_with_its_state_and_it_goes_on(slot: Slot, st
     thread = working()
     wait_for(lambda: training(pod.state_env_steps + 1), SECONDS, "training beyond the saved state")
     services.tournament_stop(tournament_id=tournament.pk)
-    thread.join(10)
+    thread.join(SECONDS)
     steps = list(CurvePoint.objects.order_by("env_steps").values_list("env_steps", flat=True))
     assert steps == sorted(set(steps))
 
@@ -168,7 +168,7 @@ def test_a_stop_keeps_what_the_pod_had(slot: Slot, start: Start, working: Workin
     thread = working()
     wait_for(lambda: training(1_000), SECONDS, "training")
     services.tournament_stop(tournament_id=tournament.pk)
-    thread.join(10)
+    thread.join(SECONDS)
     pod = only_pod()
     assert (pod.status, pod.agent.score) == ("STOPPED", None)
     assert pod.agent.env_steps > 0
@@ -182,7 +182,7 @@ def test_a_smaller_pool_ends_a_round_early_and_scores_it(slot: Slot, start: Star
     Pod.objects.filter(status="RUNNING").update(end_requested=True)
     wait_for(lambda: Pod.objects.filter(status="FINISHED").first(), SECONDS, "an early end")
     services.tournament_stop(tournament_id=tournament.pk)
-    thread.join(10)
+    thread.join(SECONDS)
     finished = Pod.objects.get(status="FINISHED")
     assert finished.agent.score is not None
     assert finished.env_steps < LONG["env_steps"]
@@ -196,7 +196,7 @@ def test_a_killed_process_is_retried_from_its_last_saved_state(slot: Slot, start
     os.kill(slot.process.pid, signal.SIGKILL)
     wait_for(lambda: Pod.objects.filter(attempt=2, env_steps__gt=saved.state_env_steps).first(), SECONDS, "a retry")
     services.tournament_stop(tournament_id=tournament.pk)
-    thread.join(10)
+    thread.join(SECONDS)
     pod = only_pod()
     assert pod.losses == 1
     assert pod.log_lines.filter(text__contains="goes on from step").exists()
@@ -207,7 +207,7 @@ def test_a_stopping_worker_hands_its_pod_back(slot: Slot, start: Start, working:
     thread = working()
     wait_for(lambda: training(1_000), SECONDS, "training")
     slot.stopping.set()
-    thread.join(10)
+    thread.join(SECONDS)
     pod = only_pod()
     assert (pod.status, pod.losses) == ("QUEUED", 0)
     assert pod.state_env_steps > 0
@@ -222,7 +222,7 @@ def test_a_worker_drained_now_hands_its_pod_to_another_that_goes_on_from_there(
     services.worker_seen(name="test-worker", device_kind="cpu", slots=1)
     worker_services.worker_drain(name="test-worker", now=True)
     slot.leaving.set()
-    thread.join(10)
+    thread.join(SECONDS)
     pod = only_pod()
     assert (pod.status, pod.losses, pod.worker) == ("QUEUED", 0, "")
     assert pod.state_env_steps > 0

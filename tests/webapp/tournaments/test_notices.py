@@ -142,7 +142,7 @@ def test_ids_follow_the_order_of_commits() -> None:
         thread.start()
         wait_for(_somebody_waits, 10, "the second end waiting for the first to commit")
         assert Notice.objects.count() == 1
-    thread.join(10)
+    thread.join(60)
     assert [text.split()[0] for _, text in told()] == ["first", "second"]
 
 
