@@ -143,7 +143,7 @@ class OffPolicyHyperparameters(_Algorithm):
     )
     norm_obs: bool = Field(False, description="normalise observations by their running mean and deviation")
     float32_matmul_precision: Literal["highest", "high", "medium"] = Field(
-        "highest", description="of the updates' matrix products; medium: by bfloat16 where that is faster"
+        "medium", description="of the updates' matrix products; medium: by bfloat16 where that is faster"
     )
     hidden_size: int = Field(256, ge=1, le=8_192, description="units per hidden layer")
     num_layers: int = Field(2, ge=0, le=16, description="hidden layers")
