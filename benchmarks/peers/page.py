@@ -37,8 +37,8 @@ How it is measured:
 - Throughput of PPO is at equal epochs, minibatch rows and network (two layers of 64), after a first iteration that is
   not counted. Podracer normalises observations and rewards there as it does in training; the others do not.
 - Gradient updates include sampling from the replay buffer: batch 256, two layers of 256. Podracer rounds the factors of
-  wide layers' products to bfloat16 where the processor has AMX, its default, since returns do not suffer
-  ([measured](tuning.md#rounded-products)); the others multiply in float32, which is theirs.
+  wide layers' products to bfloat16 where the processor has AMX, its default, and returns were no lower for
+  it ([where measured](tuning.md#rounded-products)); the others multiply in float32, which is theirs.
 
 To repeat it on your machine, with nothing else running (`--help` tells the rest):
 

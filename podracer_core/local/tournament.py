@@ -151,7 +151,8 @@ class LocalTournament:
             offspring = modes.next_agent(self.spec, past, len(self.agents), modes.Place(position, room, left))
             created.append(self._create(offspring, left))
             taken += created[-1].budget or 0
-        self.home.write(*created)
+        if created:
+            self.home.write(*created)
 
     def _create(self, offspring: Offspring, left: int | None) -> AgentRecord:
         index = len(self.agents)
